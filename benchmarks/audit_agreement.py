@@ -293,7 +293,7 @@ def measure_twins(report_of: Any) -> Iterator[str]:
 
 
 def facts_of(tree: Path) -> Facts:
-    """What is known of a project's code, without its history."""
+    """The known facts about a project's code, without its history."""
     texts = {path.relative_to(tree).as_posix(): path.read_bytes() for path in sorted(tree.rglob("*")) if path.is_file()}
     past = History(total=5, shown=[], span_s=10**6, burst=0.1)
     sources = [parsed(path, text) for path, text in texts.items() if is_python(path)]
@@ -303,7 +303,7 @@ def facts_of(tree: Path) -> Facts:
 
 
 def outcomes(facts: Facts, sentence: str) -> set[str]:
-    """What came of looking up what a sentence says; names between backticks stand in a font for code."""
+    """The outcomes of looking up what a sentence says; names between backticks stand in a font for code."""
     plain, codes = "", []
     for place, part in enumerate(sentence.split("`")):
         codes += [(len(plain), len(plain) + len(part))] if place % 2 else []

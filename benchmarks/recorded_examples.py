@@ -11,7 +11,7 @@ output form.
 - oa_state: ``oa_state``.
 - The tool oa.kernel_status stands for oa.bootstrap_state too; oa.guard.run, whose guard is reality.green, for
   oa.reality_summary and oa.reality_check; oa.handoff.preview for oa.ssot_surface.
-- What any tool but the first answered becomes an entry of ``oa_context.evidence``.
+- The answer of any tool but the first becomes an entry of ``oa_context.evidence``.
 """
 
 from __future__ import annotations

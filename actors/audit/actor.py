@@ -112,7 +112,7 @@ class Auditor:
         return state if audit is None else changed(state, _brought(audit, event))
 
     def decide(self, state: AuditorState, event: Event) -> Iterable[Decision]:
-        """What an input leads to."""
+        """The decisions that an input leads to."""
         data = event.data
         match data:
             case AuditRequested(audit_id=audit_id):
@@ -267,7 +267,7 @@ def _waits_for(audit: Audit, request: int) -> bool:
 
 
 def _reading(end: EffectEnd) -> tuple[FailureCode, str, str]:
-    """What an end without an outcome of its own says."""
+    """The code, text and hint of an end that has no outcome of its own."""
     match end:
         case EffectRefused(reasons=reasons, mend=mend):
             return "not_permitted", "; ".join(reasons), "; ".join(mend)

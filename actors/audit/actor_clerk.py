@@ -58,7 +58,7 @@ class ActorClerk:
 
     @property
     def wanted(self) -> list[Wanted]:
-        """What is to be requested, in a fixed order."""
+        """The requests to be made, in a fixed order."""
         return sorted(self._wanted, key=lambda one: (one.rank, one.key))
 
     def replied_to(self, key: str) -> bool:
@@ -146,7 +146,7 @@ class ActorClerk:
             return None
         if tries >= TRIES:
             raise NoAnswer(f"no opinion in {TRIES} tries")
-        # What is asked again goes first: the place is free, and what was said is known only now.
+        # A question that is asked again goes first: the place is free, and what was said is known only now.
         place = (self._audit.dimensions.index(brief.dimension_id), JUDGES.index(brief.judge))
         asked = self._audit.asked
         rank = AGAIN if tries else (1 + brief.round + ROUNDS * brief.panel, *place)

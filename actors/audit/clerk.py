@@ -1,4 +1,4 @@
-"""Who gets for the nodes what they may not get themselves (docs/design.md §15.3); pure.
+"""Fetches for the nodes whatever they must not fetch themselves (docs/design.md §15.3); pure.
 
 A node asks; the clerk answers at once, or says None: not yet. The standalone clerk does the work on the spot
 (``pmagent/audit``); the actor's clerk looks up what the log has brought, and notes what has to be requested. The same
@@ -36,7 +36,7 @@ class NoAnswer(Exception):
 
 
 class Brief(msgspec.Struct, frozen=True, kw_only=True):
-    """What a judge is asked. ``round`` 2 shows ``others``: the keys that the other two cited in the first, by judge.
+    """The question to a judge. ``round`` 2 shows ``others``: the keys that the other two cited in the first, by judge.
     ``own``: the judge's opinion of the first round. ``dimension`` is the rubric's own object. ``functions``: code that
     the evidence points at. ``panel``: the second model is asked."""
 
@@ -69,8 +69,8 @@ def brief_of(
     own: Sequence[JudicialOpinion],
     functions: Sequence[Function] = (),
 ) -> Brief:
-    """What the judge is asked on the evidence of the dimension, by the opinions that it (``own``) and all judges
-    (``given``) have on it: of ``own`` there is none in the first round."""
+    """The question to the judge about the evidence of the dimension, given the opinions that it (``own``) and all
+    judges (``given``) have on it; ``own`` is empty in the first round."""
     if not own:
         return Brief(judge=judge, round=1, dimension=dimension.raw, evidence=evidence, functions=functions)
     first = {one: next(said for said in given if said.judge == one) for one in JUDGES}
@@ -97,16 +97,16 @@ class Clerk(Protocol):
         """Leave the report there."""
 
     def survey(self, repo_url: str, questions: Sequence[Question], /) -> RepoSurvey | None:
-        """What there is in the repository."""
+        """The facts found in the repository."""
 
     def reading(self, pdf_path: str, questions: Sequence[Question], /) -> PdfReading | None:
-        """What there is in the PDF."""
+        """The facts found in the PDF."""
 
     def pictures(self, pdf_path: str, /) -> PictureReading | None:
         """The images of the PDF."""
 
     def seen(self, picture: Picture, question: str, /) -> str | None:
-        """What a vision model says of an image (``vision``); "" when there is no such model."""
+        """A vision model's answer about an image (``vision``); "" when there is no such model."""
 
     def opinion(self, brief: Brief, /) -> JudicialOpinion | None:
         """A judge's opinion that fits. Raises NoAnswer."""

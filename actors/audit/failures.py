@@ -1,4 +1,4 @@
-"""What keeps a repository or a PDF from being read; pure."""
+"""The causes that keep a repository or a PDF from being read; pure."""
 
 from __future__ import annotations
 

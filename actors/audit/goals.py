@@ -1,4 +1,4 @@
-"""What detectives look for: every goal there is, by its id, as ``goals.toml`` has them; pure.
+"""All goals that detectives look for, by id, as ``goals.toml`` has them; pure.
 
 A goal is an **asset** (found is good), a **flaw** (found is bad; evidence of it exists only where it was found), or
 **context** (says what was looked at, or describes). A goal's id never changes its meaning. A rubric means a goal by its

@@ -92,7 +92,7 @@ def _read() -> tuple[Matter, ...]:
 
 _FILE: Final = tomllib.loads(files("pmagent.actors.audit").joinpath("matters.toml").read_text("utf-8"))
 MOODS: Final = Patterns(_FILE["moods"])
-"""What a sentence says besides that something is so; ``aside`` is of headings."""
+"""Patterns of sentences that do not just say that something is so; ``aside`` is of headings."""
 REASONS: Final = Patterns(_FILE["reasons"])
 """How a sentence explains."""
 PRODUCTS: Final = frozenset(_FILE["products"]["names"].split())
@@ -100,9 +100,9 @@ PRODUCTS: Final = frozenset(_FILE["products"]["names"].split())
 FAMILIAR: Final = frozenset(_FILE["products"]["familiar"].split())
 """Names that a program need not name to do what is said with them."""
 SIGNS: Final = Patterns(_FILE["signs"])
-"""What stands around a name or number that is claimed."""
+"""The words around a name or number that is claimed."""
 UNITS: Final[dict[str, list[float]]] = _FILE["units"]
-"""What the code may count in instead: factors, by the unit's singular."""
+"""The units that the code may count in instead: factors, by the unit's singular."""
 WRITTEN: Final[dict[str, float]] = _FILE["written"]
 """Numbers in words."""
 MATTERS: Final[dict[str, Matter]] = {one.id: one for one in _read()}

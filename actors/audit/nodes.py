@@ -1,8 +1,8 @@
 """The nodes of the audit's graph: state in, partial update out (docs/design.md §15.3).
 
-Pure but for the clerk (``configurable.clerk``), whom they ask for everything. What stands in the state already is not
-asked for again, so the graph can be invoked any number of times with what is known so far. A node whose answer has yet
-to come says so in ``waiting``; one that will have none, in ``failures``.
+Pure but for the clerk (``configurable.clerk``), whom they ask for everything. Nothing that stands in the state already
+is asked for again, so the graph can be invoked any number of times with what is known so far. A node whose answer has
+yet to come says so in ``waiting``; one that will have none, in ``failures``.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _open(state: AuditState, dimensions: Sequence[Dimension]) -> list[Dimension]
 
 
 def _owned(state: AuditState, target: str, evidences: dict[str, list[Evidence]]) -> dict[str, list[Evidence]]:
-    """What a detective found; that none of it is another's is asserted, for the reducer would let one replace it."""
+    """A detective's evidence; that none of it is another's is asserted, for the reducer would let one replace it."""
     others = {one.id for one in _rubric(state).dimensions if one.target_artifact != target}
     assert others.isdisjoint(evidences), "a detective has evidence of another's dimension"
     return evidences
@@ -232,7 +232,7 @@ def tech_lead_node(state: AuditState, config: RunnableConfig) -> Update:
 
 def _judged(judge: Judge, state: AuditState, config: RunnableConfig) -> Update:
     """One opinion on each criterion that can be judged; a second on each that is disputed. The panel is asked for one,
-    beside the first. What has no answer is not asked for again."""
+    beside the first. A question that has no answer is not asked again."""
     made: dict[str, list[Any]] = {"opinions": [], "panel": [], "unanswered": [], "waiting": []}
     without = {(one.judge, one.criterion_id) for one in state.get("unanswered", [])}
     clerk, survey, has_panel = _clerk(config), state.get("survey"), bool(_given(config).get("panel"))

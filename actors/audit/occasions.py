@@ -1,7 +1,7 @@
 """Where there is an occasion for an asset at all; pure.
 
-Who starts no process does not lack a time limit for it: what a repository has no occasion for is left out, and neither
-lowers nor raises a score. A rubric that wants it all the same says ``where_applicable: false``.
+A program that starts no process does not lack a time limit for it: what a repository has no occasion for is left out,
+and neither lowers nor raises a score. A rubric that wants it all the same says ``where_applicable: false``.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ from pmagent.events.event import Event
 
 
 def progress(audit: Audit, event: Event) -> Iterator[Payload]:
-    """What follows from ``event`` for its audit, which has it folded in."""
+    """The payloads that follow from ``event`` for its audit, which has it folded in."""
     reply = event.data if isinstance(event.data, ModelReplied) else None
     clerk = ActorClerk(audit, reply, event.position)
     after = _invoked(audit, clerk)
@@ -119,7 +119,7 @@ def _in_this_thread(node: Callable[..., Any], *arguments: Any, **named: Any) -> 
 
 
 def engine_of(audit: Audit) -> str:
-    """Who judged, in words."""
+    """The engine that judged, in words."""
     return "rules" if audit.asked.engine == "rules" else f"{audit.asked.engine} ({audit.asked.model})"
 
 
@@ -143,7 +143,7 @@ def _opinions(
 
 
 def _requests(audit: Audit, clerk: ActorClerk, event: Event) -> Iterator[Payload]:
-    """What the nodes wait for, and has not been requested; only so many questions at once."""
+    """Requests for what the nodes wait for and has not been requested; only so many questions at once."""
     if clerk.clone is not None:
         if isinstance(event.data, OaPermitGranted) and event.data.request == audit.permit_asked:
             yield AuditCloneRequested(

@@ -138,7 +138,7 @@ def _dimension(encoded: bytes) -> Dimension:
 
 
 def questions(rubric: Rubric, target_artifact: str) -> list[Question]:
-    """What the detective of an artifact is asked, a question a dimension, in the rubric's order."""
+    """The questions to the detective of an artifact, one a dimension, in the rubric's order."""
     return [
         Question(dimension_id=one.id, instruction=one.forensic_instruction, terms=list(one.terms))
         for one in rubric.dimensions
@@ -147,7 +147,7 @@ def questions(rubric: Rubric, target_artifact: str) -> list[Question]:
 
 
 def logic_for(dimension: Dimension, judge: Judge) -> str:
-    """What the rubric tells a judge about this criterion ("": nothing)."""
+    """The rubric's words to a judge about this criterion ("": none)."""
     logic = dimension.judicial_logic
     if isinstance(logic, str):
         return logic

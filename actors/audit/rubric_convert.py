@@ -1,7 +1,7 @@
 """Rubrics as people publish them, made into rubrics of this program; pure.
 
 Nothing is guessed in silence: each key that is taken for another one, and each text that is put where there was none,
-is told as an assumption. What nobody can look at here (target ``manual``) is left out, and told as well.
+is told as an assumption. A dimension that nobody can look at here (target ``manual``) is left out, and told as well.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _dimension(raw: Any, place: str, seen: set[str], told: list[str]) -> dict[st
 
 
 def _respelled(raw: Mapping[str, Any], place: str, told: list[str]) -> dict[str, str]:
-    """What stands under other names of the keys."""
+    """The texts that stand under other names of the keys."""
     made = {}
     for key, spellings in _SPELLINGS.items():
         found = next((one for one in spellings if isinstance(raw.get(one), str) and raw[one].strip()), None)

@@ -1,4 +1,4 @@
-"""What is wrong with a rubric: every fault in the order of the document, as JSON pointer and rule; pure.
+"""All faults of a rubric, in the order of the document, as JSON pointer and rule; pure.
 
 The shape is held against the rubric's JSON Schema; the words about it are ours, so that they are the same with every
 version of the validator.
@@ -30,7 +30,7 @@ _NOT_LETTERS: Final = re.compile(r"[^a-z]")
 _LISTED: Final = 40
 """So many faults are told to people."""
 _OF_OTHERS: Final = ("missing key", "target_artifact")
-"""What is wrong with rubrics that were not written for this program."""
+"""The faults of rubrics that were not written for this program."""
 
 Path = tuple[str | int, ...]
 
@@ -68,7 +68,7 @@ def pointer(path: Path) -> str:
 
 
 def persona_of(name: str) -> Judge | None:
-    """Whom a key of ``judicial_logic`` means: prosecutor, Defense, TechLead, tech_lead, …; None: nobody."""
+    """The judge that a key of ``judicial_logic`` means: prosecutor, Defense, TechLead, tech_lead, …; None: nobody."""
     return _PERSONAS.get(_NOT_LETTERS.sub("", lowered(name)))
 
 
@@ -145,7 +145,7 @@ def _wanted(asked: Mapping[str, Any]) -> str:
     return str(asked.get("description", "an object"))
 
 
-# What the parts have to do with each other; a document may be misshapen besides.
+# The relations between the parts; a document may be misshapen besides.
 
 
 def _misused(document: Any) -> Iterator[Fault]:

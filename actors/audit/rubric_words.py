@@ -1,4 +1,4 @@
-"""What a dimension's texts mean: the goals whose words they use, and the terms that they quote; pure."""
+"""The meaning of a dimension's texts: the goals whose words they use, and the terms that they quote; pure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FAMILIES: Final[dict[str, tuple[str, ...]]] = {
 TERM_GOALS: Final[dict[str, str]] = {"github_repo": "repo.term", "pdf_report": "report.term"}
 """The goal of a quoted term."""
 _ALWAYS: Final[dict[str, tuple[str, ...]]] = {"pdf_images": ("images.present", "images.inspected")}
-"""What is looked for in any case: without it there is nothing to look at."""
+"""The goals that are looked for in any case: without them there is nothing to look at."""
 
 _QUOTED: Final = re.compile(
     r"(?<![\w'\x80-\U0010ffff])'([^'\n]+)'(?!\w)"  # an apostrophe behind a letter opens nothing
@@ -78,8 +78,8 @@ def derived(target: str, texts: tuple[str, ...], terms: tuple[str, ...], name: s
 
 
 class Topic(NamedTuple):
-    """What a criterion can be about: the families of its goals, what criteria on it are called, and the goals without
-    which nothing can be said of it."""
+    """The topic of a criterion: the families of its goals, what criteria on it are called, and the goals without which
+    nothing can be said of it."""
 
     families: tuple[str, ...]
     called: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What the auditor remembers: the open audits; pure."""
+"""The auditor's memory: the open audits; pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a vision model's reply says of an image; pure."""
+"""A vision model's words on an image, from its reply; pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BLANK: Final = " \t\r\n"
 
 
 def seen_in(reply: ModelReplied) -> str:
-    """What the model saw, in its words; ``SILENT`` where that is nothing."""
+    """The model's words for what it saw; ``SILENT`` where there are none."""
     if reply.finish == "refusal":
         return SILENT
     return reply.content.strip(_BLANK)[:SEEN_CHARS_MAX] or SILENT

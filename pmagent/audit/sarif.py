@@ -110,7 +110,7 @@ def _runs(source: Source) -> list[Any]:
 
 
 def _at(value: Any, *path: str | int) -> Any:
-    """What is at this place of a JSON value; None: nothing."""
+    """The part of a JSON value at this place; None: there is none."""
     for name in path:
         try:
             value = value[name]

@@ -55,7 +55,7 @@ def _report(app: App, catalogue: Any, given: str, name: str) -> AuditReport:
 
 
 def compared(a: AuditReport, b: AuditReport) -> dict[str, Any]:
-    """What is different in ``b``. ``criteria`` holds only those with another score, or other evidence."""
+    """The differences in ``b``. ``criteria`` holds only those with another score, or other evidence."""
     names = {one.dimension_id: one.dimension_name for report in (a, b) for one in _all(report)}
     scores_a, scores_b = _scores(a), _scores(b)
     criteria = []

@@ -1,4 +1,4 @@
-"""What the console tells operators, in a real browser: alerts, notifications, and a card's facts."""
+"""The console's news for operators, in a real browser: alerts, notifications, and a card's facts."""
 
 from __future__ import annotations
 

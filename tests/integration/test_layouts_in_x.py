@@ -1,5 +1,5 @@
-"""What the device types by a layout is what an X server with that layout shows a program: every character that it
-types, dead keys and AltGr among them."""
+"""The device types by a layout what an X server with that layout shows a program: every character that it types, dead
+keys and AltGr among them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What is claimed stops being claimed once a sentence plans, asks, quotes or credits it; whatever stands in a report,
-the statements stay within bounds."""
+"""A claim stops being one once a sentence plans, asks, quotes or credits it; whatever stands in a report, the
+statements stay within bounds."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def test_any_other_content_is_read_or_refused_with_exit_2(content: bytes) -> Non
 
 
 def outcome(read: Callable[[Source], Any], source: Source) -> Any:
-    """What is read, or the error."""
+    """The result of reading, or the error."""
     try:
         return read(source)
     except PmagentError as error:

@@ -1,4 +1,4 @@
-"""What is given up is what nobody needs, whatever was written, shared, given up and written again; and nothing else is
+"""Pruning gives up what nobody needs, whatever was written, shared, given up and written again; and nothing else is
 taken for given up."""
 
 from __future__ import annotations

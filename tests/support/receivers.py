@@ -18,7 +18,7 @@ SECONDS = 120.0
 
 
 class Posts:
-    """What was posted: (path, headers, body). ``answers``: the next answers' codes; then 200. ``hang``: none comes."""
+    """The posts: (path, headers, body). ``answers``: the next answers' codes; then 200. ``hang``: none comes."""
 
     def __init__(self) -> None:
         self.got: list[tuple[str, dict[str, str], bytes]] = []
@@ -72,7 +72,7 @@ def posts() -> Iterator[Posts]:
 
 
 class Mails:
-    """What was mailed, and who signed in."""
+    """The mails received, and who signed in."""
 
     def __init__(self) -> None:
         self.got: list[Message] = []

@@ -45,7 +45,7 @@ class XServer:
         )  # fmt: skip
 
     def typed(self, reports: Iterable[tuple[Any, ...]]) -> str:
-        """What a program with the focus reads while the device hands over these reports, then Escape."""
+        """The text that a program with the focus reads while the device hands over these reports, then Escape."""
         with _Window(self.name) as window:
             down: set[int] = set()
             for modifiers, usages in [_keyboard(report) for report in reports] + [(0, (ESCAPE,)), (0, ())]:

@@ -18,7 +18,7 @@ from pmagent.service.liveness import Liveness
 from pmagent.workspace.layout import Layout, reachable
 
 START_SECONDS = 1.0
-"""What a command takes to start on a quiet machine; measured: a third to two thirds of that."""
+"""The time that a command takes to start on a quiet machine; measured: a third to two thirds of that."""
 
 
 @contextmanager

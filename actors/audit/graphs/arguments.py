@@ -1,4 +1,4 @@
-"""What a call gives to what it calls; pure."""
+"""The arguments that a call gives to what it calls; pure."""
 
 from __future__ import annotations
 

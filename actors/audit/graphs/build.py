@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 BUILDERS: Final = frozenset(("StateGraph", "MessageGraph", "Graph"))
 """The classes that build graphs."""
 WRAPPERS: Final = frozenset(("RunnableLambda", "RunnableCallable"))
-"""What a function may be wrapped in without being another node for that."""
+"""The classes that may wrap a function without making it another node."""
 PARTS_MAX: Final = 1_000
 """Most nodes, edges, branches or notes of one graph."""
 

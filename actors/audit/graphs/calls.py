@@ -1,4 +1,4 @@
-"""What a call in the audited program gives, and does to a graph; pure. See ``run``."""
+"""The value that a call in the audited program gives, and its effect on graphs; pure. See ``run``."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _THROUGH: Final = frozenset((
 
 
 def call(run: Run, callee: Value, given: Arguments) -> Value:
-    """What calling a value gives."""
+    """The result of calling a value."""
     if isinstance(callee, OneOf):
         able = [one for one in callee.options if isinstance(one, Func | Class | External | Method)]
         return one_of(call(run, one, given) for one in able[:4]) if able else UNKNOWN
@@ -210,7 +210,7 @@ def _external(run: Run, name: str, given: Arguments) -> Value:
 
 
 def _handed_out(given: Arguments) -> None:
-    """Who gets a builder that is not read here may add to it."""
+    """Note each builder that is given to a function that is not read here: the function may add to it."""
     for value in [*given.args, *given.named.values()]:
         if isinstance(value, Builder):
             note(value, given.line, "the builder is handed to a function that is not in the repository")

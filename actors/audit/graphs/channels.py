@@ -61,7 +61,7 @@ def _annotated(run: Run, action: Value) -> Value | None:
 
 
 def _value(run: Run, node: ast.expr, around: Func | Class) -> Value | None:
-    """What an annotation stands for, also a quoted one."""
+    """The value that an annotation stands for, also a quoted one."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         try:
             node = ast.parse(node.value[:_STEPS], mode="eval").body

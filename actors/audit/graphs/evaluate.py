@@ -1,4 +1,4 @@
-"""What an expression of the audited program stands for; pure. See ``run``."""
+"""The value that an expression of the audited program stands for; pure. See ``run``."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _LITERALS_MAX: Final = 5_000
 
 
 def evaluate(run: Run, node: ast.expr, scope: Scope) -> Value:
-    """What an expression stands for. Goes no deeper than ``run.value`` allows."""
+    """The value that an expression stands for. Goes no deeper than ``run.value`` allows."""
     work = _EXPRESSIONS.get(type(node))
     return UNKNOWN if work is None else work(run, node, scope)
 
@@ -167,8 +167,8 @@ def _percent(text: str, other: Value) -> Value:
 
 
 def _either(run: Run, node: ast.BoolOp, scope: Scope) -> Value:
-    """``a or b``, ``a and b``: the first that decides it, or any of those that may. What ends an ``and`` is false, and
-    stands for nothing; what ends an ``or`` is none of an operand's alternatives that are false."""
+    """``a or b``, ``a and b``: the first that decides it, or any of those that may. A value that ends an ``and`` is
+    false, and stands for nothing; one that ends an ``or`` is none of an operand's alternatives that are false."""
     stops = isinstance(node.op, ast.Or)
     found: list[Value] = []
     for operand in node.values:

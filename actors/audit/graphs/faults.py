@@ -1,4 +1,4 @@
-"""What is wrong with a graph: nodes that cannot run, updates that are lost, routes that lead nowhere; pure.
+"""The faults of a graph: nodes that cannot run, updates that are lost, routes that lead nowhere; pure.
 
 Each rule holds only where all that it depends on could be read; a graph of which something could not be read is not
 accused of what may stand there. The rules follow what LangGraph does (1.0): see ``RULES``.

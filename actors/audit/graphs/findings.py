@@ -1,4 +1,4 @@
-"""What the graphs of a repository show, as findings; pure.
+"""The findings that the graphs of a repository give; pure.
 
 - ``graph.fan_out``: a parallel source (see ``shape``). One conditional edge is none.
 - ``graph.fan_in``: a node at which branches of one parallel source meet again; what merely has two predecessors, one of
@@ -28,7 +28,7 @@ from pmagent.actors.audit.graphs.values import END, START, Builder, EdgeSeen
 from pmagent.contracts.audit_facts import CONTENT_CHARS_MAX, CodeGraph, Finding
 
 _CONDITIONAL_UNREAD: Final = re.compile(r"(\d+): .*\bconditional edge\b.*")
-"""What ``build.note`` says of a conditional edge that was not read whole."""
+"""The note of ``build.note`` on a conditional edge that was not read whole."""
 
 
 def graph_findings(graphs: Sequence[tuple[Builder, CodeGraph]], confidence: float) -> Iterator[Finding]:

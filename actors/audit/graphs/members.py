@@ -78,7 +78,7 @@ def is_enum(owner: Class) -> bool:
 
 
 def class_attribute(owner: Class, name: str, instance: Value | None, *, above: bool = False) -> Value | None:
-    """What a class or one it inherits from has under a name, bound to an instance if there is one; None: nothing.
+    """The value that a class has or inherits under a name, bound to an instance if there is one; None: nothing.
     ``above``: the class itself is left out."""
     for number, one in enumerate(ancestry(owner)):
         if isinstance(one, Class) and not (above and number == 0) and (value := one.members.get(name)) is not None:
@@ -95,7 +95,7 @@ def _bound(value: Value, instance: Value | None, owner: Class) -> Value:
 
 
 def attribute(value: Value, name: str) -> Value:
-    """What a value has under a name. A property is given as the function that it is (see ``evaluate``)."""
+    """The attribute of a value. A property is given as the function that it is (see ``evaluate``)."""
     if isinstance(value, OneOf):
         return one_of(attribute(option, name) for option in value.options)
     if isinstance(value, External):

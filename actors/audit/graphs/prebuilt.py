@@ -41,7 +41,7 @@ _MAKERS: Final = {
 
 
 def prebuilt(run: Run, name: str, given: Arguments) -> Value | None:
-    """What a call of a prebuilt agent's function gives; None: it is none."""
+    """The value that a call of a prebuilt agent's function gives; None: it is none."""
     maker = _MAKERS.get((name.partition(".")[0], name.rpartition(".")[2]))
     if maker is None:
         return None

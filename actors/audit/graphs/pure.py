@@ -1,4 +1,4 @@
-"""What Python's own functions and operators give for values that are known; pure.
+"""The results of Python's own functions and operators for values that are known; pure.
 
 Only what programs use to spell the names and the edges of their graphs. Sizes are bounded: what would get larger is
 unknown.
@@ -53,7 +53,7 @@ _COMPARISONS: Final[Mapping[type[ast.cmpop], Callable[[Any, Any], bool]]] = {
 
 
 def items_of(value: Value) -> Seq | None:
-    """What is met when a value is iterated over; None: unknown."""
+    """The items met when a value is iterated over; None: unknown."""
     if isinstance(value, Seq):
         return value
     if isinstance(value, Map):
@@ -170,7 +170,7 @@ def _known(value: Value) -> bool:
 
 
 def _settled(value: Value) -> object:
-    """What a known value is compared by: a member of an enumeration of strings is equal to its string."""
+    """The key that a known value is compared by: a member of an enumeration of strings is equal to its string."""
     text = text_of(value)
     if text is not None:
         return text
@@ -247,7 +247,7 @@ def _sorted(args: Sequence[Value]) -> Value:
 
 
 def ordered(whole: Value, keys: Seq | None, *, backwards: bool = False) -> Value:
-    """What a value holds, sorted by keys that are all texts or all numbers; else in an order that is not known."""
+    """The items of a value, sorted by keys that are all texts or all numbers; else in an order that is not known."""
     found = items_of(whole)
     if found is None or keys is None:
         return UNKNOWN

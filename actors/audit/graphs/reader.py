@@ -1,8 +1,8 @@
 """Finds the LangGraph graphs of a repository and reads their nodes and edges, without running any of it; pure.
 
 Found are builders (``StateGraph``, ``MessageGraph``, ``Graph``, classes derived from them) under any name, at any
-place, and prebuilt agents. What cannot be read stands in ``CodeGraph.unresolved`` as ``line: what``; nothing is
-guessed. Files of tests are counted only; graphs of examples are told where the code has none (docs/design.md §15.4).
+place, and prebuilt agents. Anything that cannot be read stands in ``CodeGraph.unresolved`` as ``line: what``; nothing
+is guessed. Files of tests are counted only; graphs of examples are told where the code has none (docs/design.md §15.4).
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ class GraphReader:
         return [graph for _, graph in self._read()]
 
     def findings(self) -> Iterator[Finding]:
-        """What the graphs show, goal by goal."""
+        """The findings in the graphs, goal by goal."""
         return graph_findings(self._read(), 1.0 if self._of_code() else 0.6)
 
     def faults(self) -> list[GraphFault]:
-        """What is wrong with them, in the order of path and line."""
+        """The faults of the graphs, in the order of path and line."""
         builders = [builder for builder, _ in self._read()]
         return graph_faults(self._run, builders) if self._run is not None else []
 

@@ -100,7 +100,7 @@ class Run:
         return Module(path)
 
     def member(self, path: str, name: str) -> Value:
-        """What a name of a module or of a package stands for."""
+        """The value that a name of a module or of a package stands for."""
         if not path.endswith("/") and (value := self.module(path).names.get(name)) is not None:
             return self.settled(value)
         inside = self.program.inside(path, name)
@@ -120,7 +120,7 @@ class Run:
         return value
 
     def value(self, node: ast.expr, scope: Scope) -> Value:
-        """What an expression stands for; what it does to graphs is done."""
+        """The value that an expression stands for; its effects on graphs take place."""
         self.steps -= 1
         if self.steps < 0:
             self.exhausted = True
@@ -179,8 +179,8 @@ class Run:
 
     def ways(self, bodies: Sequence[Callable[[], Flow]], scope: Scope, *, midway: bool = False) -> Flow:
         """Go several ways, of which the program takes one. Behind it, what follows belongs to the ways that go on; if
-        just one does, it remembers that (until the block ends that this stands in). What a way binds that leaves a loop
-        is still bound behind the loop. ``midway``: the other ways begin anywhere in the first one."""
+        just one does, it remembers that (until the block ends that this stands in). A name that is bound on a way out
+        of a loop is still bound behind the loop. ``midway``: the other ways begin anywhere in the first one."""
         condition, arms = self.condition(), self.arms
         fork = Fork(scope)
         flows: list[Flow] = []
@@ -285,7 +285,7 @@ def _texts(value: Value, depth: int = 0) -> set[str]:
 
 
 def _unpacked(parts: Sequence[ast.expr], value: Value) -> list[Value]:
-    """What each of several targets gets."""
+    """The value that each of several targets gets."""
     found = items_of(value)
     if found is None or found.open:
         one = UNKNOWN if found is None or found.more else one_of(found.items)

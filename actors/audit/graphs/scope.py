@@ -13,7 +13,7 @@ _STAR: Final = frozenset([
     "Command", "END", "MessageGraph", "MessagesState", "START", "Send", "StateGraph", "ToolNode", "add_messages",
     "create_react_agent", "tools_condition",
 ])
-"""What a program can only have from LangGraph: bound by ``import *``, or by a cell of a notebook that is not there."""
+"""Names that only LangGraph can give a program: bound by ``import *``, or by a cell of a notebook that is not there."""
 
 
 ScopeKind = Literal["module", "function", "class", "comprehension"]
@@ -48,7 +48,7 @@ class Scope:
         return scope
 
     def find(self, name: str) -> Value | None:
-        """What a name stands for here; None: nothing that is known."""
+        """The value that a name stands for here; None: nothing that is known."""
         scope: Scope | None = self.elsewhere.get(name, self)
         first = True
         while scope is not None:
@@ -84,15 +84,15 @@ class Scope:
         return self
 
     def gives(self) -> Value | None:
-        """What a call of the function whose scope this is returns; None: nothing was returned."""
+        """The value that a call of this scope's function returns; None: nothing was returned."""
         if self.yielded is not None:
             return Seq(self.yielded, open=self.uneven)
         return one_of(self.returned) if self.returned else None
 
 
 class Fork:
-    """A point at which a program goes one of several ways. What each way binds, in a scope and in those around it, is
-    taken back before the next begins, and all of it is bound to what it may be when they have come together again."""
+    """A point at which a program goes one of several ways. The bindings of each way, in a scope and in those around it,
+    are taken back before the next begins; where the ways meet again, each name is bound to all that it may be."""
 
     def __init__(self, scope: Scope) -> None:
         self._scopes = [scope]
@@ -150,7 +150,7 @@ class Fork:
 
 
 class Rest:
-    """What follows where a program may have left already: what it binds may be bound, or not."""
+    """The code behind a point where a program may have left already: what it binds may be bound, or not."""
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope

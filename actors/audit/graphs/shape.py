@@ -1,11 +1,11 @@
-"""What the shape of a graph says: parallel branches, where they are joined, stages, ways for failure; pure.
+"""The shape of a graph: parallel branches, where they are joined, stages, ways for failure; pure.
 
 - A node is a **parallel source** when it has two or more unconditional successors (END does not count, nor do two that
   stand in branches of the program of which only one is taken), or when what it goes on with is mapped: ``Send``, or a
   conditional edge or command that goes to several nodes at once. A conditional edge that takes one of its ways is none.
 - A **fan-in** is a node with two or more predecessors. A way back does not count as one: an edge to a node that leads
-  here itself and is nearer to START (a retry, an agent's tools). What follows a mapped node joins its copies, which
-  count as many.
+  here itself and is nearer to START (a retry, an agent's tools). A node that follows a mapped node joins its copies,
+  which count as many.
 - A **join** is a fan-in of which two predecessors are reached from one parallel source over different branches of it.
 - **Two stages** are two parallel sources with different joins, the second of which begins where the first is joined, or
   behind it.

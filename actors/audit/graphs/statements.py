@@ -1,4 +1,4 @@
-"""What the statements of the audited program do to its names and graphs, kind by kind; pure. See ``run``."""
+"""The effects of the audited program's statements on its names and graphs, kind by kind; pure. See ``run``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pmagent.actors.audit.graphs.run import Run
 
 Flow = Literal["on", "ends", "breaks", "next"]
-"""What happens behind a statement: the next one, nothing more of this function, of this loop, of this round."""
+"""The way on behind a statement: the next one, nothing more of this function, of this loop, of this round."""
 
 RETURNS_MAX: Final = 4_000
 
@@ -255,4 +255,4 @@ STATEMENTS: Final[dict[type[ast.stmt], Callable[[Run, Any, Scope], Flow]]] = {
     ast.Break: _stops("breaks"),
     ast.Continue: _stops("next"),
 }
-"""What follows a statement of each kind; those that are not here bind and add nothing."""
+"""The handler of each kind of statement; those that are not here bind and add nothing."""

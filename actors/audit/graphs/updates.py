@@ -1,7 +1,7 @@
-"""What a node's function reads of the state and what it writes, by its syntax tree; pure.
+"""The keys of the state that a node's function reads and writes, by its syntax tree; pure.
 
 Only what is written out counts: keys as literals, updates as dict literals, ``Command(update=…)``, a model of the
-state. Whatever cannot be followed makes the reading ``open``: it may do more than what is listed, and never less.
+state. Anything that cannot be followed makes the reading ``open``: it may do more than what is listed, and never less.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class UpdateReader:
         self._known: dict[tuple[ast.AST, str], Updates] = {}
 
     def read(self, function: Func, depth: int = 0) -> Updates:
-        """What a function does whose first free parameter is the state."""
+        """The reads and writes of a function whose first free parameter is the state."""
         name = state_parameter(function)
         known = self._known.get((function.node, name))
         if known is not None:
@@ -164,7 +164,7 @@ class UpdateReader:
             found.open = True
 
     def _called(self, function: Func, call: ast.Call, found: Updates, depth: int) -> list[ast.expr | None]:
-        """What a returned call stands for, as expressions to go on with; notes keywords that are keys themselves."""
+        """The expressions that a returned call stands for, to go on with; notes keywords that are keys themselves."""
         called = last_name(call.func)
         if called == "Command":
             return [one.value for one in call.keywords if one.arg == "update"]
@@ -195,7 +195,7 @@ class UpdateReader:
 
 
 def _parts(node: ast.expr) -> list[ast.expr]:
-    """What an expression may come to: either way of a choice, each of several."""
+    """The parts that an expression may come to: either way of a choice, each of several."""
     match node:
         case ast.IfExp(body=body, orelse=orelse):
             return [body, orelse]
@@ -234,7 +234,7 @@ def _returned(function: Func) -> Iterator[ast.expr | None]:
 
 
 def _held(function: ast.AST, name: str, found: Updates) -> list[ast.expr | None]:
-    """What a name of the function is assigned; keys that are set in it later are noted."""
+    """The values that a name of the function is assigned; keys that are set in it later are noted."""
     values: list[ast.expr | None] = []
     bound = plain = 0
     for node in inside(function):

@@ -1,4 +1,4 @@
-"""What an expression of the audited program may stand for, as far as its graphs depend on it; pure.
+"""The values that an expression of the audited program may have, as far as its graphs depend on it; pure.
 
 Values are those of a partial evaluation: what is not known is ``UNKNOWN``, and what is one of several things (because
 it hangs on a condition) is a ``OneOf``. Nothing here is ever an object of the audited program.
@@ -152,7 +152,7 @@ class External(Value, eq=False):
 
 
 class Thing(Value, eq=False):
-    """What a call of something outside gave."""
+    """The result of a call of something outside."""
 
     maker: str
     args: list[Value]

@@ -31,8 +31,8 @@ class Misfit(ValueError):
 
 
 def answer_shape() -> ModelAnswer:
-    """What a judge's model is bound to, as the log holds it: the JSON Schema of ``JudicialOpinion``, written here
-    because what pydantic generates differs between its versions. The gateway binds the class itself."""
+    """The shape that a judge's model is bound to, as the log holds it: the JSON Schema of ``JudicialOpinion``, written
+    here because what pydantic generates differs between its versions. The gateway binds the class itself."""
     kinds: dict[str, dict[str, Any]] = {
         "judge": {"type": "string", "enum": list(JUDGES)},
         "criterion_id": {"type": "string"},

@@ -77,7 +77,7 @@ LOGIC: Final[Mapping[Judge, str]] = {
     "Defense": "On this criterion, the rubric gives the defence this to go by:",
     "TechLead": "The rubric's note to the tech lead about this criterion:",
 }
-"""What stands ahead of the rubric's ``judicial_logic``."""
+"""The words ahead of the rubric's ``judicial_logic``."""
 
 SECOND_ROUND: Final[Mapping[Judge, str]] = {
     "Prosecutor": (
@@ -93,4 +93,4 @@ SECOND_ROUND: Final[Mapping[Judge, str]] = {
         "other judges. Read these entries again, then confirm or correct the number."
     ),
 }
-"""What is added when a judge is asked once more."""
+"""The words that are added when a judge is asked once more."""

@@ -1,4 +1,4 @@
-"""What a judge's model is asked; pure (docs/design.md §15.8).
+"""The question to a judge's model; pure (docs/design.md §15.8).
 
 The system's message holds our words and the rubric's ``judicial_logic``, and nothing that a detective brought home.
 Evidence stands in the user's message alone, which is one JSON document: whatever a quoted text says, it cannot leave
@@ -37,7 +37,7 @@ _LENGTHS: Final = (CONTENT_CHARS_MAX, 1_200, 800, 500, 300, 200, 120, 60)
 ``DOCUMENT_BYTES_MAX``, else the last."""
 
 _CRITERION: Final = ("name", "forensic_instruction", "success_pattern", "failure_pattern")
-"""What of the rubric's dimension is shown beside its id."""
+"""The keys of the rubric's dimension that are shown beside its id."""
 
 
 def messages(brief: Brief) -> list[ModelMessage]:

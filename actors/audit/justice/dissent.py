@@ -22,8 +22,8 @@ def given(opinions: Opinions) -> str:
 
 
 def dissent_summary(first: Opinions, second: Opinions | None, known: Mapping[str, Evidence]) -> str:
-    """Who gave what in the first round, why and on what evidence, and what became of it; several lines. ``second`` is
-    None where nobody was asked once more."""
+    """The scores of the first round, the judges' reasons and evidence, and what became of them; several lines.
+    ``second`` is None where nobody was asked once more."""
     lines = [f"The scores of the first round are {spread(first)} apart: {given(first)}."]
     lines += [f"{NAMES[judge]}: {one.score} on {basis(one, known)}: {_said(one)}" for judge, one in first.items()]
     if second is None:
@@ -41,8 +41,8 @@ def _moved(judge: Judge, before: JudicialOpinion, after: JudicialOpinion, known:
 
 
 def basis(opinion: JudicialOpinion, known: Mapping[str, Evidence]) -> str:
-    """What an opinion cites: keys, what each is about, and whether that was found. What only says what was looked at is
-    named where there is nothing else."""
+    """The citations of an opinion: keys, what each is about, and whether that was found. Evidence that only says what
+    was looked at is named where there is nothing else."""
     every = [key for key in dict.fromkeys(opinion.cited_evidence) if key in known]
     cited = [key for key in every if GOALS[goal_id(known[key].goal)].kind != "context"] or every
     told = [f"{key} ({goal_id(known[key].goal)}, {'found' if known[key].found else 'not found'})" for key in cited]

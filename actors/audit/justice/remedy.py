@@ -1,4 +1,4 @@
-"""What would mend a criterion: from evidence alone, each with its place; pure."""
+"""The steps that would mend a criterion: from evidence alone, each with its place; pure."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ NOTHING: Final = "Nothing that was looked for is missing, and no flaw was found.
 
 
 def remediation(dimension_id: str, evidence: Sequence[Evidence], score: int, counting: Opinions) -> str:
-    """Lines, each a step: flaws first, those of security before others, then what is missing. What nobody could look at
-    asks for nothing. Where evidence asks for nothing and the score is not the best, what the Tech Lead says."""
+    """Lines, each a step: flaws first, those of security before others, then what is missing. A thing that nobody could
+    look at asks for nothing. Where evidence asks for nothing and the score is not the best, what the Tech Lead says."""
     numbered = list(enumerate(evidence, 1))
     wanting = sorted((one for one in numbered if _urgency(one[1]) is not None), key=lambda one: _urgency(one[1]) or 0)
     steps = [_step(f"{dimension_id}#{number}", one, evidence) for number, one in wanting]

@@ -40,8 +40,8 @@ RuleName = Literal[
 
 
 class Case(NamedTuple):
-    """What a criterion is judged by. ``known``: its evidence by key, all that its judges were shown; ``first`` and
-    ``second`` (which may be empty) the rounds."""
+    """Everything that a criterion is judged by. ``known``: its evidence by key, all that its judges were shown;
+    ``first`` and ``second`` (which may be empty) the rounds."""
 
     dimension: Dimension
     parameters: SynthesisParameters

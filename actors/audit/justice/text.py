@@ -135,7 +135,7 @@ def _judged_by(engine: str) -> str:
 
 
 def remediation_plan(criteria: Sequence[CriterionResult]) -> str:
-    """What to do, grouped by criterion, the lowest score first: a line with its name, then lines that begin with
+    """The steps to take, grouped by criterion, the lowest score first: a line with its name, then lines that begin with
     ``- ``."""
     parts = []
     for one in sorted(criteria, key=lambda one: one.final_score):

@@ -1,4 +1,4 @@
-"""What the program reaches and uses counts; the twin with the same names, in which it does not, counts nothing."""
+"""Code that the program reaches and uses counts; the twin with the same names, in which it does not, counts nothing."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def built(body: str) -> Any:
 
 
 def steps(body: str) -> dict[str, Any]:
-    """What each node of a program returns when it runs."""
+    """The update that each node of a program returns when it runs."""
     found: dict[str, Any] = {}
     for step in built(body).compile().stream(GIVEN, {"recursion_limit": 8}, stream_mode="updates"):
         found.update(step)

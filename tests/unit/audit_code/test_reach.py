@@ -1,4 +1,4 @@
-"""What an entry point reaches counts; what no reached code names does not run."""
+"""Code that an entry point reaches counts; code that no reached code names does not run."""
 
 from __future__ import annotations
 

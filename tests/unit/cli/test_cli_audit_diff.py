@@ -1,4 +1,4 @@
-"""What is told to be different between the reports of two audits."""
+"""The differences told between the reports of two audits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whom the guard lets through, with which forms, and how often; none of what it refuses reaches a page."""
+"""The clients that the guard lets through, with which forms, and how often; none of what it refuses reaches a page."""
 
 from __future__ import annotations
 

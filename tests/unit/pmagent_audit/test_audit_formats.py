@@ -32,7 +32,7 @@ def report(text: str = "plain", repo_url: str = "https://github.com/o/n.git") ->
 
 
 class Page(HTMLParser):
-    """What a browser would make of a page."""
+    """A page as a browser would read it."""
 
     def __init__(self, page: bytes) -> None:
         super().__init__()

@@ -60,7 +60,7 @@ def test_it_is_written_once_read_back_and_the_same_the_next_time(drive: Path) ->
 
 
 def planned(drive: Path) -> list[firmware.Change]:
-    """What would be written."""
+    """The changes that would be written."""
     board_of(drive)
     return changes(drive, content())
 

@@ -131,7 +131,7 @@ def test_a_halt_is_a_change_to_be_told_on_disk() -> None:
 
 
 def test_after_a_start_from_the_cache_every_document_is_owed() -> None:
-    """Whatever is on disk may have been changed since."""
+    """Any file on disk may have been changed since."""
     before, after = Documents([Counter("good")]), Documents([Counter("good")])
     before.fold([poked(1), poked(2)], ["0" * 64] * 2)
     after.restore(after.decoded(before.export()), 2)

@@ -62,7 +62,7 @@ def test_the_arguments_are_exactly_these() -> None:
 
 
 def test_only_the_gate_gives_the_program_its_variables() -> None:
-    """What runs before it, as root, obeys none of them; and each arrives as it is, whatever its name and value."""
+    """Nothing that runs before it, as root, obeys them; and each arrives as it is, whatever its name and value."""
     names = ("LD_PRELOAD", "IFS", "ENV", "PROGRAM_ENV_A", "PROGRAM_ENV_PROGRAM_ENV_A", "A", "PS4")
     env = {name: f"$(false) `false` '\\n\n\"{number}" for number, name in enumerate(names)} | {"PPID": "1"}
     sandbox_spec = spec(env=env | {"LD_PRELOAD": ""})

@@ -90,7 +90,7 @@ class AgentReader:
 
 
 def _of_call(module: Module, call: ast.Call, site: Site, *, agents: bool) -> Iterator[tuple[str, str, float]]:
-    """What a call says of limits, approvals and persistence: goal, words, how sure."""
+    """The signs of limits, approvals and persistence in a call: goal, words, how sure."""
     written = last_name(call.func)
     yield from _limits(call, written, agents=agents)
     name = called(module, call, site)

@@ -1,4 +1,4 @@
-"""What becomes of a model's answer: which names hold it, which functions hand it on, which read a text; pure."""
+"""The path of a model's answer: which names hold it, which functions hand it on, which read a text; pure."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Flow(Generic[T]):
             self._assign(node)
 
     def source(self, expression: ast.AST | None) -> T | None:
-        """What is in ``expression``, or in what a call there is given, of all this."""
+        """The source found in ``expression``, or in what a call there is given; None: there is none."""
         todo: list[ast.AST] = [] if expression is None else [expression]
         for _ in range(_STEPS_MAX):
             if not todo:

@@ -127,7 +127,7 @@ def _expression(found: list[Piece]) -> ast.expr:
 
 
 def row_of(module: Module, parts: list[ast.expr], scope: Scope) -> list[Word]:
-    """What is written out one by one, as elements of an argument list."""
+    """The words that are written out one by one, as elements of an argument list."""
     row: list[Word] = []
     for part in parts[:WORDS_MAX]:
         if isinstance(part, ast.Starred):

@@ -67,7 +67,7 @@ class Class(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What a name stands for; ``sure`` is less than 1 where that follows from names alone."""
+    """The kind of class that a name stands for; ``sure`` is less than 1 where that follows from names alone."""
 
     kind: Kind
     sure: float
@@ -92,7 +92,7 @@ class ClassTable:
                 self._add(made)
 
     def known(self, name: str, importer: str) -> Known | None:
-        """What the class ``name`` (dotted or simple, as the file ``importer`` reads it) is; None: no class of the
+        """The kind of the class ``name`` (dotted or simple, as the file ``importer`` reads it); None: no class of the
         repository or of a library we know."""
         library = _library(name)
         if library is not None:
@@ -110,7 +110,7 @@ class ClassTable:
         return next((one for one in named if defined_in(name, importer, one.path)), named[0] if named else None)
 
     def kind(self, one: Class) -> tuple[Kind, float]:
-        """What a class is, followed through the bases that the repository itself defines."""
+        """The kind of a class, followed through the bases that the repository itself defines."""
         if one.dataclass:
             return "dataclass", 1.0
         seen: set[tuple[str, str]] = set()

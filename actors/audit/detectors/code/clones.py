@@ -124,7 +124,7 @@ def _clone_words(module: Module, call: ast.Call, site: Site) -> list[Word] | Non
 
 
 def _split(command: ast.expr) -> ast.expr:
-    """What ``shlex.split`` is given."""
+    """The expression that ``shlex.split`` is given."""
     if isinstance(command, ast.Call) and last_name(command.func) == "split":
         if isinstance(command.func, ast.Attribute) and last_name(command.func.value) != "shlex":
             return command.func.value

@@ -1,7 +1,7 @@
-"""What the history of the audited branch tells: how much, how spread, how told, in which steps; pure.
+"""The history of the audited branch: how much, how spread, how told, in which steps; pure.
 
-What the diffs did counts, not what messages say of it: a commit that changes nothing is none, and a history around one
-upload is one upload.
+The diffs count, not what messages say of them: a commit that changes nothing is none, and a history around one upload
+is one upload.
 """
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ SCHEMA_KEYWORDS: Final = frozenset({"response_format", "response_model", "text_f
 
 
 class Chain:
-    """What a receiver is made of: a model, what binds it to a schema, a prompt, a compiled graph."""
+    """The parts of a receiver: a model, what binds it to a schema, a prompt, a compiled graph."""
 
     def __init__(self, module: Module) -> None:
         self._module = module

@@ -1,7 +1,7 @@
-"""What an expression of a Python file names, as a dotted name, through imports, aliases and simple assignments; pure.
+"""The dotted name of an expression in a Python file, through imports, aliases and simple assignments; pure.
 
 ``sp.run`` under ``import subprocess as sp`` is ``subprocess.run``; a call's result is the name with ``()`` behind it:
-``tempfile.TemporaryDirectory().name``. What stands for nothing that can be told is "".
+``tempfile.TemporaryDirectory().name``. An expression that stands for nothing that can be told gives "".
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def dotted(module: Module, expression: ast.expr, scope: Scope, depth: int = 0) -
 
 
 def called(module: Module, call: ast.Call, site: Site) -> str:
-    """What ``call`` calls, as a dotted name; looked up once for all detectors."""
+    """The dotted name of what ``call`` calls; looked up once for all detectors."""
     name = module.called.get(call)
     if name is None:
         name = module.called[call] = dotted(module, call.func, site.scope)
@@ -76,7 +76,7 @@ def last_name(expression: ast.expr | None) -> str:
 
 
 def bindings(scope: Scope, expression: ast.expr) -> list[Binding]:
-    """What a name or an attribute of ``self`` may stand for: its assignments, parameters, imports, in order."""
+    """The bindings of a name or of an attribute of ``self``: its assignments, parameters, imports, in order."""
     match expression:
         case ast.Name(id=name):
             found = scope.lookup(name)
@@ -93,7 +93,7 @@ def bindings(scope: Scope, expression: ast.expr) -> list[Binding]:
 
 
 def class_attributes(binding: Binding, name: str) -> list[Binding]:
-    """What the body of a class binds ``name`` to."""
+    """The bindings of ``name`` in the body of a class."""
     found: list[Binding] = []
     if isinstance(binding.node, ast.ClassDef):
         for stmt in binding.node.body:
@@ -138,8 +138,8 @@ def _of_name(module: Module, name: str, node: ast.Name, scope: Scope, depth: int
 
 
 def _of_self(module: Module, expression: ast.Attribute, scope: Scope, depth: int) -> str:
-    """What an attribute of ``self`` is assigned, if that names something. Found out once: attributes may be assigned
-    to each other in as many ways as there are."""
+    """The dotted name of what an attribute of ``self`` is assigned, if that has one. Found out once: attributes may be
+    assigned to each other in as many ways as there are."""
     if not isinstance(expression.value, ast.Name) or expression.value.id not in {"self", "cls"}:
         return ""
     around = scope.enclosing_class

@@ -1,4 +1,4 @@
-"""What a program comes to: graphs that it runs, and results that leave it for a file, a database, a caller or a screen;
+"""The outcome of a program: graphs that it runs, and results that leave it for a file, database, caller or screen;
 pure.
 
 Confidence: 0.95 for files, databases and requests, 0.8 for what a web framework's function returns, 0.7 for what is

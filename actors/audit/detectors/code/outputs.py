@@ -1,4 +1,4 @@
-"""What the code does with what models answer: bound to a schema, validated, asked for again, or taken as text; pure.
+"""The handling of models' answers: bound to a schema, validated, asked for again, or taken as text; pure.
 
 Confidence: 1 for the bindings of LangChain and of the providers' clients; 0.5 for tools that are bound (a schema for
 what goes in, not for the answer); 0.5 to 0.9 where a function both asks a model and validates or repeats, by how sure

@@ -66,7 +66,7 @@ def is_installed(path: str) -> bool:
 
 
 def role_of(path: str) -> Role:
-    """What a file is for, by its path."""
+    """The role of a file, by its path."""
     *folders, name = path.split("/")
     if not _TEST_FOLDERS.isdisjoint(folders):
         return "test"

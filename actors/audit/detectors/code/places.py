@@ -139,7 +139,7 @@ class _Follower:
         return literal if literal.where != "working" or "/" in found[0] else Place("working", 0.7)
 
     def _any(self, places: list[Place]) -> Place:
-        """What several ways to get a value say together: one temporary way is taken for the intention."""
+        """The place that several ways to get a value give together: one temporary way is taken for the intention."""
         told = [place for place in places if place.where != "unknown"]
         param = next((place.param for place in places if place.param), "")
         if not told:

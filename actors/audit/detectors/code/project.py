@@ -55,7 +55,7 @@ _NAMED: Final = re.compile(r"^[A-Za-z0-9][\w.\[\],-]*", re.MULTILINE)
 
 
 def project_findings(files: Sequence[str], read: Read, code: ProjectReader) -> Iterator[Finding]:
-    """What ``files`` (tracked paths) and ``code`` say about the project: project.tests, ci, lock, lint, readme,
+    """The findings about the project in ``files`` (tracked paths) and ``code``: project.tests, ci, lock, lint, readme,
     license, environment, and security.secret of settings that were committed. ``read`` is asked for a few files."""
     files = sorted(files)
     yield from _tests(code)

@@ -248,8 +248,7 @@ def _may_be_long(expression: ast.expr) -> bool:
 
 
 def _persona(name: str) -> str:
-    """What is left of a name without the words that every prompt's name has: ``PROSECUTOR_SYSTEM_PROMPT`` is
-    ``prosecutor``."""
+    """A name without the words that every prompt's name has: ``PROSECUTOR_SYSTEM_PROMPT`` is ``prosecutor``."""
     words = "_".join(word.lower() for word in _WORD.findall(name))
     before = ""
     while words != before:

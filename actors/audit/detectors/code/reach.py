@@ -1,8 +1,8 @@
 """Which functions of a repository can run at all: what its entry points reach, name by name; pure.
 
 The reading errs on the side of reach. A name that reached code mentions reaches every function of that name in the
-modules that reached code imports, so a call through an attribute, a table of functions or a decorator counts. What no
-reached code even names does not run.
+modules that reached code imports, so a call through an attribute, a table of functions or a decorator counts. Code that
+no reached code even names does not run.
 
 Entry points are modules that are run (``if __name__ == "__main__"``, ``__main__.py``, a file that a settings file, a
 Dockerfile, a workflow or the README names), objects that these files name (``module:attribute``), and functions that a
@@ -70,7 +70,7 @@ class Body(NamedTuple):
     owner: str = ""
     stub: bool = False
     said: frozenset[str] = frozenset()
-    """What else it says: parameters, keywords, names that it gives, numbers."""
+    """Its other words: parameters, keywords, names that it gives, numbers."""
 
 
 class ReachReader:
@@ -224,7 +224,7 @@ def _annotations(node: Function) -> list[ast.expr]:
 
 
 def _module_body(module: Module, functions: set[Function]) -> Body:
-    """What runs when a module is loaded, decorators and defaults with it."""
+    """The code that runs when a module is loaded, decorators and defaults included."""
     outside: list[ast.AST] = list(module.tree.body)
     for node in functions:
         outside += [*node.decorator_list, *node.args.defaults, *(one for one in node.args.kw_defaults if one)]

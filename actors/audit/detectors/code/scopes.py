@@ -1,4 +1,4 @@
-"""What a name in a Python file may stand for: one walk over its tree, lexical scopes, what stands where; pure.
+"""The bindings of the names in a Python file: one walk over its tree, lexical scopes, what stands where; pure.
 
 The walk is iterative and visits every node once, so that neither depth nor length of a foreign file matters.
 """
@@ -285,7 +285,7 @@ def _bind_with(_module: Module, node: ast.AST, scope: Scope) -> None:
 
 
 def _bind_name(_module: Module, node: ast.AST, scope: Scope) -> None:
-    """What a statement or pattern itself gives a name to."""
+    """Bind the name that a statement or pattern itself introduces."""
     match node:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
             scope.bind(name, Binding("function", node, scope))

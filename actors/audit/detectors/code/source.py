@@ -36,4 +36,4 @@ class Detector(Protocol):
 
     @property
     def examined(self) -> Mapping[str, int]:
-        """What was looked at, and how much of it."""
+        """Counts of what was looked at, by kind."""

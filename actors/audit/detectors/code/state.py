@@ -218,7 +218,7 @@ def _annotated(module: Module, node: ast.Subscript, site: Site, place: ast.AST) 
 
 
 def _reducer(module: Module, metadata: ast.expr, scope: Scope) -> tuple[str, str, float] | None:
-    """What a piece of metadata is as a reducer: how it is called, the name of a function yet to be found, how sure."""
+    """A piece of metadata as a reducer: how it is called, the name of a function yet to be found, how sure."""
     if isinstance(metadata, ast.Lambda):
         arguments = metadata.args
         two = len(arguments.posonlyargs) + len(arguments.args) == 2 or arguments.vararg is not None

@@ -1,4 +1,4 @@
-"""What a string expression of a Python file says without running it: concatenations, f-strings, joins, names; pure.
+"""The text of a string expression in a Python file, without running it: concatenations, f-strings, joins, names; pure.
 
 A folded expression is a row of pieces: text, and expressions whose value is not known (holes).
 """

@@ -120,7 +120,7 @@ class CodeReader:
             self._unparsed.append(unparsed)
 
     def facts(self, files: Sequence[str], read: Read, history: History) -> CodeFacts:
-        """What was found. ``files`` are the repository's paths, ``read`` gives the content of one."""
+        """All facts that were found. ``files`` are the repository's paths, ``read`` gives the content of one."""
         self._personas.take_files(files, read)
         self._reach.settle(files, read)
         of_project = project_findings(files, read, self._project)

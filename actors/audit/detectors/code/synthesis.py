@@ -1,7 +1,7 @@
 """How scores are combined: by code or by a model, by which rules, and where the result goes; pure.
 
-What flows counts, not how functions are called: a score is an attribute, key or parameter of that name, and whatever is
-computed from it. Code that folds several of them combines scores; within it
+The flow of values counts, not the names of functions: a score is an attribute, key or parameter of that name, and
+whatever is computed from it. Code that folds several of them combines scores; within it
 
 - a **cap** is ``min(score, limit)``, or a limit that is assigned where a condition holds;
 - a **weight** multiplies scores, or takes one judge's score before the others';
@@ -96,7 +96,7 @@ class _Combination:
         self.scores = bool(scores or named)
 
     def findings(self) -> Iterator[Finding]:
-        """What the function shows."""
+        """The findings in the function."""
         if not self.asked:
             folds = [node for node in self._nodes if self._folds(node)]
             if folds:
@@ -178,7 +178,7 @@ class _Combination:
         return False
 
     def _apart(self, node: ast.AST) -> Iterator[Finding]:
-        """What is done where scores lie far apart."""
+        """The treatment of scores that lie far apart."""
         match node:
             case ast.If(test=test, body=body) if self._spreads.source(test) is not None:
                 yield self._found("justice.variance", test, "a wide spread of scores is treated apart", 0.9)

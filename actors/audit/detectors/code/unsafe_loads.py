@@ -23,7 +23,7 @@ _DUMPING: Final = frozenset({"dump", "dumps", "Pickler", "to_pickle"})
 
 
 class Unsafe(NamedTuple):
-    """What is wrong with a call, and how sure that is."""
+    """The flaw in a call, and how sure it is."""
 
     goal: str
     sure: float
@@ -35,8 +35,8 @@ def is_load(name: str) -> bool:
 
 
 def unsafe_load(module: Module, call: ast.Call, site: Site, name: str) -> Unsafe | None:
-    """What is wrong with such a call. A pickle that the same file also writes is most likely a cache: 0.7; one whose
-    name is constant is most likely the project's own: 0.6."""
+    """The flaw in such a call. A pickle that the same file also writes is most likely a cache: 0.7; one whose name is
+    constant is most likely the project's own: 0.6."""
     goal = "security.unsafe_load"
     given = argument(call, 0, "file", "data", "str", "stream", "filename")
     if given is not None and is_constant(module, given, site.scope) and name.endswith("loads"):

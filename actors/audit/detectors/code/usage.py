@@ -1,4 +1,4 @@
-"""What is computed and then not used, and functions that are only there by name; pure.
+"""Values that are computed and then not used, and functions that are only there by name; pure.
 
 - A **stub** does nothing (``pass``, ``...``, a docstring, ``raise NotImplementedError``) or returns the same constant
   whatever it is given.

@@ -1,8 +1,8 @@
-"""What the report says, held against the repository; pure.
+"""The report's statements, held against the repository; pure.
 
 A statement is **supported** where what was found in code that runs bears it out, **contradicted** where the facts deny
 it: a flaw was found that excludes it, or everything that could show it was looked for in vain, or stands only in code
-that nothing reaches. What nobody can look up stays open, and counts neither way.
+that nothing reaches. A statement that nobody can look up stays open, and counts neither way.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LISTED_IN_PART: Final = 0.5
 STATEMENT_SURE: Final = 0.7
 """A passage was taken for a claim by its words."""
 LOOKED_UP: Final = 0.65
-"""What is less surely absent than this contradicts nobody."""
+"""An absence that is less sure than this contradicts nobody."""
 CONTRADICTED_MAX: Final = 20
 EXPLANATIONS: Final = 4
 """So many explanations are looked for in a report, and one more for every ``SENTENCES_EACH`` sentences beyond the
@@ -43,7 +43,7 @@ _MATERIAL: Final = frozenset(("md", "txt", "json", "jsonl", "csv", "html", "pdf"
 
 
 _DECLARES: Final = re.compile(r"\b(?:declare|define|contain|list)(?:s|d)?\b", re.IGNORECASE)
-"""Who says this says that something is there, not that it runs."""
+"""A sentence with one of these verbs says that something is there, not that it runs."""
 
 
 _JOINED: Final = re.compile(r"[a-z]{2}_[a-z]{2}", re.IGNORECASE)
@@ -186,7 +186,7 @@ def _explained(survey: RepoSurvey, reading: PdfReading) -> Evidence:
 
 
 def _statements(survey: RepoSurvey, reading: PdfReading) -> Iterator[Evidence]:
-    """What of the report's statements could be looked up, by sentence."""
+    """The statements of the report that could be looked up, by sentence."""
     claimed = {one.path for one in reading.claims}
     missing = cross_reference(claimed - _written(survey, claimed), {"files": survey.files})["hallucinated"]
     known = Facts(survey, missing)
@@ -220,7 +220,7 @@ def _told(one: Checked) -> str:
 
 
 class Facts:
-    """What the survey knows, to look statements up in; ``missing``: paths that the report names and nobody finds."""
+    """The survey's facts, to look statements up in; ``missing``: paths that the report names and nobody finds."""
 
     def __init__(self, survey: RepoSurvey, missing: Sequence[str] = ()) -> None:
         self._survey = survey

@@ -62,7 +62,7 @@ def repo_evidence(dimension: Dimension, survey: RepoSurvey) -> list[Evidence]:
 
 
 def _no_matter(one: Evidence) -> Evidence:
-    """What is missing where most of a criterion has no occasion: it does not apply, and counts neither way."""
+    """A missing item where most of a criterion has no occasion: it does not apply, and counts neither way."""
     if one.found or not one.confidence:
         return one
     rationale = f"{one.rationale}; the criterion does not apply here"
@@ -154,7 +154,7 @@ def _found(goal: str, kept: list[Finding], survey: RepoSurvey) -> Evidence:
 
 
 def _unreached(goal: str, every: list[Finding], survey: RepoSurvey) -> Evidence:
-    """What is there, but where the program does not come, or whose result it does not use."""
+    """The item of a thing that is there, but that the program never comes to, or whose result it does not use."""
     rationale = f"{_how(goal, survey)}: {counted(len(every), 'place')}, none of which the program reaches and uses"
     return evidence(goal, joined([_shown(one) for one in every]), _place(every[0]), rationale, UNREACHED, found=False)
 

@@ -85,7 +85,7 @@ def absent(reading: PdfReading, confidence: float) -> float:
 
 
 def report_scope(reading: PdfReading) -> Evidence:
-    """What of the PDF was read."""
+    """The extent to which the PDF was read."""
     told = [
         f"“{reading.title}”" if reading.title else "without a title",
         counted(reading.pages, "page"),

@@ -22,7 +22,7 @@ _FAMILIES: Final = ("security.", "tools.", "project.lint", "project.swallowed")
 
 def reported_evidence(dimension: Dimension, given: Sequence[Reported], survey: RepoSurvey) -> Iterator[Evidence]:
     """An item for each tool, of a dimension that looks for unsafe calls, or for the work of linters; its place is the
-    worst finding's. What is about files that the repository does not have is only counted."""
+    worst finding's. Findings about files that the repository does not have are only counted."""
     if not any(goal.startswith(_FAMILIES) for goal in dimension.goals):
         return
     files = set(survey.files)

@@ -1,7 +1,7 @@
 """Texts of evidence: cleaned, bounded, and the items themselves; pure.
 
-What detectives bring comes from a repository and a PDF that nobody here wrote. Characters that hide, reorder or command
-are replaced by their number, so that what a person sees is what a judge is given.
+Detectives bring texts from a repository and a PDF that nobody here wrote. Characters that hide, reorder or command are
+replaced by their number, so that what a person sees is what a judge is given.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the offline judges say: the evidence that they cite, and the words of their arguments; pure.
+"""The statements of the offline judges: the evidence that they cite, and the words of their arguments; pure.
 
 The words are ours and the rubric's; of the evidence they take its key, its goal and whether it was found.
 """

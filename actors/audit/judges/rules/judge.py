@@ -42,7 +42,7 @@ def _points(judge: Judge, seen: Measure) -> Fraction:
 
 
 _UP_FROM: Final[dict[Judge, Fraction]] = {"Prosecutor": Fraction(3, 4), "TechLead": HALF, "Defense": Fraction(1, 4)}
-"""What is left of a point, and rounded up."""
+"""The fraction of a point from which a judge rounds up."""
 
 
 def opinion(brief: Brief) -> JudicialOpinion:
@@ -81,8 +81,8 @@ def _first(judge: Judge, counted: Sequence[Item], scopes: Sequence[str]) -> Said
 
 
 def _second(brief: Brief, own: JudicialOpinion, counted: Sequence[Item], scopes: Sequence[str]) -> Said:
-    """What was cited by anybody, looked at from halfway: up only where the others cited something for it, down only
-    where they cited something against it, that the judge had not cited."""
+    """All evidence that anybody cited, looked at from halfway: up only where the others cited something for it, down
+    only where they cited something against it, that the judge had not cited."""
     theirs = {key for keys in brief.others.values() for key in keys}
     fresh = [one for one in counted if one.key in theirs.difference(own.cited_evidence)]
     shared = [one for one in counted if one.key in theirs.union(own.cited_evidence)]

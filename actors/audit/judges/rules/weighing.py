@@ -1,4 +1,4 @@
-"""What evidence weighs on a criterion, without whose eyes look at it; pure.
+"""The weight of evidence on a criterion, whoever looks at it; pure.
 
 Only what cannot be talked into something counts: which goal an item is about, whether it was found, how sure that is,
 and whether it can be pointed at. Contents and rationales come from what is audited, and are not read.
@@ -28,7 +28,7 @@ FAMILY_MAX: Final = 12
 """Goals of one family weigh no more than this together: many details of one thing are still one thing."""
 HALF: Final = Fraction(1, 2)
 VAGUE: Final = Fraction(2, 3)
-"""What a thing weighs for who asks whether it works, when it can only be said to be there, and not where."""
+"""The weight of a thing that can be said to be there, but not where, for a judge who asks whether it works."""
 SURE: Final = Fraction(6, 10)
 """A flaw that is less sure than this limits no score; what was found less surely is there by existence alone, and
 counts half; a gap that is less sure is charged to nobody."""
@@ -80,8 +80,8 @@ class Measure(NamedTuple):
 
 
 def items(dimension: Dimension, keyed: Iterable[tuple[str, Evidence]]) -> list[Item]:
-    """What counts of the evidence, in its order: assets, found or not, and flaws that were found; not what nobody could
-    look at, and not what only describes."""
+    """The items of the evidence that count, in its order: assets, found or not, and flaws that were found; not what
+    nobody could look at, and not what only describes."""
     found = [item for key, evidence in keyed if (item := _item(dimension, key, evidence)) is not None]
     if any(one.weight for one in found if one.goal.kind == "asset"):
         return [one for one in found if one.weight]

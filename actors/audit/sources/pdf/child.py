@@ -1,6 +1,6 @@
 """The process that reads a PDF: a ``Task`` on standard input, an ``Answer`` on standard output (``wire``).
 
-It is started by ``run_limited``. What PyMuPDF prints goes to standard error.
+It is started by ``run_limited``. Everything that PyMuPDF prints goes to standard error.
 """
 
 from __future__ import annotations

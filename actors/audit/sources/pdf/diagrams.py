@@ -23,13 +23,13 @@ _KINDS: Final = (
 
 
 class BadImage(PmagentError, exit_code=2):
-    """What was given to be looked at is no image that a model can be shown."""
+    """The object to be looked at is no image that a model can be shown."""
 
 
 def analyze_diagram(image: Any, question: str, model: BaseChatModel | None = None) -> str:
-    """What ``model`` answers to ``question`` about ``image``: the bytes of a PNG, JPEG, GIF or WebP, an object that has
-    them as ``png``, or an image of Pillow's. Without a model ``NOT_INSPECTED``. Raises BadImage; what the model raises
-    goes through."""
+    """The answer of ``model`` to ``question`` about ``image``: the bytes of a PNG, JPEG, GIF or WebP, an object that
+    has them as ``png``, or an image of Pillow's. Without a model ``NOT_INSPECTED``. Raises BadImage; what the model
+    raises goes through."""
     data, kind = _image(image)
     if model is None:
         return NOT_INSPECTED

@@ -40,7 +40,7 @@ WORDS: Final = 100
 _WORD_CHARS: Final = 60
 _MARGIN: Final = 6.0
 _REPEATED: Final = 3
-"""What so many pages show is a logo or the like: it comes last when not all can be taken."""
+"""A picture that so many pages show is a logo or the like: it comes last when not all can be taken."""
 
 
 class Found(msgspec.Struct):
@@ -195,7 +195,7 @@ class _Search:
 
     @property
     def notes(self) -> list[str]:
-        """What was left out, and why."""
+        """Notes on what was left out, and why."""
         found = ["the PDF is damaged; what could be mended was read"] if self._mended else []
         if self.unread > len(self._skip):
             found.append(f"pages that could not be read: {self.unread - len(self._skip)}")
@@ -213,7 +213,7 @@ class _Search:
 
 
 def _shown_images(page: Any, listed: Mapping[int, Any]) -> Iterator[tuple[Any, int]]:
-    """What a page shows, and the number in the file that each has, 0 for none. Images are known by their size among
+    """The images that a page shows, each with its number in the file, 0 for none. Images are known by their size among
     those that the page may use; only where that is not enough, or by an image too large for it, by their pixels."""
     numbers: dict[tuple[int, int], list[int]] = {}
     for image, entry in listed.items():

@@ -82,7 +82,7 @@ class Paragraph(NamedTuple):
 
 
 class Look(NamedTuple):
-    """What the running text of a report looks like, and its headings: ``sizes`` of these from the largest, the texts of
+    """The look of a report's running text and of its headings: ``sizes`` of these from the largest, the texts of
     running heads, and whether words are broken at the ends of lines, so that a hyphen there is none of the word's."""
 
     body: float
@@ -108,7 +108,7 @@ class Look(NamedTuple):
 
 
 def look(every: Sequence[Line]) -> Look:
-    """What the report of these lines looks like."""
+    """The look of the report that has these lines."""
     sizes, bold = Counter[float](), 0
     for line in [line for line in every if not line.code] or every:
         sizes[line.size] += len(line.text)

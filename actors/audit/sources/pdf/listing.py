@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 BRANCHES: Final = "\u251c\u2514\u2570"
-"""What stands before a name."""
+"""The characters before a name."""
 FOLDERS: Final = frozenset(("src", "tests", "docs", "scripts", "lib", "notebooks", ".github", "examples"))
 """Folders that most repositories have, and that are no words of running text."""
 _ENTRY: Final = re.compile(rf"^(?P<before>[\s\u2502|]*)[{BRANCHES}|+`\\][\u2500\u2501-]+\s*(?P<name>\S+)")
@@ -36,8 +36,8 @@ def drawn(line: str) -> bool:
 
 def parted(text: str) -> tuple[str, list[str]]:
     """``text`` with blanks for its listings, and what these name, in their order: the files, and, with a slash, the
-    folders below which nothing is listed. What is no plain name (``...``, ``*.py``) is left out, with what stands below
-    it."""
+    folders below which nothing is listed. An entry that is no plain name (``...``, ``*.py``) is left out, with what
+    stands below it."""
     rest: list[str] = []
     found: list[str] = []
     lines = text.split("\n")

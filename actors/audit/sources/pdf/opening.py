@@ -32,7 +32,7 @@ FAILURES: Final = (
     mupdf.mupdf.FzErrorBase, RuntimeError, ValueError, IndexError, KeyError, TypeError, AttributeError,
     ZeroDivisionError, OverflowError,
 )
-"""What PyMuPDF raises on what is damaged: MuPDF's errors, its own, and where it stumbles."""
+"""The exceptions that PyMuPDF raises on what is damaged: MuPDF's, its own, and those where it stumbles."""
 
 
 class Unreadable(Exception):
@@ -76,8 +76,8 @@ def open_pdf(pdf: bytes, pages: int) -> Any:
 
 
 def page_of(document: Any, number: int, skip: Container[int]) -> Any | None:
-    """The page with that number, from 1; None where it cannot be had, or is to be skipped. Who started this process is
-    told of it first: it may be the end of it."""
+    """The page with that number, from 1; None where it cannot be had, or is to be skipped. The process that started
+    this one is told of it first: the page may be the end of this one."""
     if number in skip:
         return None
     os.write(_TOLD, b"%s%d\n" % (AT, number))
@@ -108,7 +108,7 @@ def short_of_memory(error: BaseException) -> None:
 
 
 def attempted(act: Callable[[], T]) -> T | None:
-    """What ``act`` returns; None where the PDF does not let it. Raises MemoryError."""
+    """The result of ``act``; None where the PDF does not let it. Raises MemoryError."""
     try:
         return act()
     except FAILURES as error:

@@ -1,4 +1,4 @@
-"""What a report says about the terms of a rubric: passages, and whether they explain or only drop a term; pure.
+"""The passages of a report about the terms of a rubric, and whether they explain or only drop a term; pure.
 
 A term occurs where its words stand one behind the other, whatever joins them and however they are cased: "Fan-In /
 Fan-Out" occurs in "the fan-in/fan-out". A passage is the paragraph that names the term, with the items of a list that
@@ -36,7 +36,7 @@ _SUMMARY: Final = re.compile(
 )
 
 def excerpts(questions: Sequence[Question], passages: Sequence[Paragraph], store: DocStore) -> list[Excerpt]:
-    """What was found for every term of the questions, ``query`` being the term, and for their instructions, ``query``
+    """The excerpts for every term of the questions, ``query`` being the term, and for their instructions, ``query``
     being these whole. A term that two questions share is looked for once."""
     split = [tuple(parts(passage.text)) for passage in passages]
     found: list[Excerpt] = []

@@ -1,4 +1,4 @@
-"""What a report shows: its images and drawings (docs/design.md §15.5); blocking."""
+"""The images and drawings of a report (docs/design.md §15.5); blocking."""
 
 from __future__ import annotations
 

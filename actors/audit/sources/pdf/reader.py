@@ -113,7 +113,7 @@ def _too_many_bytes(name: str, limit: int) -> SourceFailed:
 
 
 def _said(ended: Limited, path: str, limits: AuditLimits, kind: type[T]) -> T:
-    """What the process answered. Raises SourceFailed."""
+    """The answer of the process. Raises SourceFailed."""
     name = shown(path)
     match ended.ended:
         case "stopped":

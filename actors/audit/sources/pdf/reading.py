@@ -1,4 +1,4 @@
-"""What a report says, as facts (docs/design.md §15.5); blocking."""
+"""The contents of a report, as facts (docs/design.md §15.5); blocking."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pmagent.contracts.audit_facts import PdfReading
 def read_pdf(
     path: str, questions: Sequence[Question], limits: AuditLimits, stop: threading.Event | None = None
 ) -> PdfReading:
-    """What there is in the PDF at ``path``: its headings, the paths that it names, what it claims, and what it says on
+    """The contents of the PDF at ``path``: its headings, the paths that it names, what it claims, and what it says on
     each of the ``questions``: excerpts whose ``query`` is a term of the question, or its instruction.
 
     Blocks. ``stop``, once set, ends it. Raises SourceFailed, with a code that begins with ``pdf_``, ``cancelled``, or

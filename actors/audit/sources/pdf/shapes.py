@@ -11,7 +11,7 @@ from pmagent.actors.audit.sources.pdf.opening import attempted, mupdf
 PATHS_MAX: Final = 5_000
 """The paths of a page that has more are not sorted."""
 THIN: Final = 3.0
-"""What is no thicker, in points, is a line."""
+"""A path that is no thicker, in points, is a line."""
 
 _WHOLE: Final = 0.9
 _STRAIGHT: Final = 1.0

@@ -1,8 +1,8 @@
 """Sentences of a report that claim something of this code, or explain it; pure.
 
-What is claimed stands in running text as something that is so (``assertion``); headings, plans, negations, quotations,
-others' work, requirements and questions claim nothing. A claim is of a matter (``actors/audit/matters.toml``), of a
-name in code, of a product, or of a setting's number.
+A claim stands in running text as something that is so (``assertion``); headings, plans, negations, quotations, others'
+work, requirements and questions claim nothing. A claim is of a matter (``actors/audit/matters.toml``), of a name in
+code, of a product, or of a setting's number.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _CHANCE: Final = 3
 
 
 class Said(NamedTuple):
-    """What a sentence claims: the matter, and the name or number."""
+    """A claim of a sentence: the matter, and the name or number."""
 
     goal: str
     about: str = ""
@@ -116,7 +116,7 @@ def _is_sentence(text: str) -> bool:
 
 
 def claimed(sentence: str, codes: Iterable[tuple[int, int]] = (), full: Container[str] = ()) -> list[Said]:
-    """What the sentence says is so; ``codes``: its parts in a font for code; ``full``: matters not to be looked for."""
+    """The claims of the sentence; ``codes``: its parts in a font for code; ``full``: matters not to be looked for."""
     if not tells(sentence):
         return []
     found = [

@@ -29,5 +29,5 @@ class Tables:
 
     @property
     def notes(self) -> list[str]:
-        """What was left out."""
+        """Notes on what was left out."""
         return [f"tables were not counted on pages with too many lines: {self._left_out}"] if self._left_out else []

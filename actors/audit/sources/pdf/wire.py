@@ -1,4 +1,4 @@
-"""What is said to the process that reads a PDF, and what it answers, as MessagePack."""
+"""The task of the process that reads a PDF, and its answer, as MessagePack."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from pmagent.actors.audit.sources.repository.trouble import failed
 from pmagent.contracts.audit_events import AuditLimits
 
 REF: Final = "refs/audited/head"
-"""What is audited, in our clone."""
+"""The ref of the audited commit, in our clone."""
 DETACHED: Final = "HEAD"
 """The branch's name where the source is on none."""
 
@@ -47,7 +47,7 @@ class Clone(msgspec.Struct, frozen=True, kw_only=True):
     git: Git
 
     def ask(self, *arguments: str, output_bytes: int = 2**20, stdin: bytes = b"") -> bytes:
-        """What git says of the clone. Raises SourceFailed."""
+        """The output of git about the clone. Raises SourceFailed."""
         ended = self.git.run(("--git-dir", self.git_dir, *arguments), output_bytes=output_bytes, stdin=stdin)
         if ended.code:
             raise failed(ended.stderr, (self.top,))
@@ -100,8 +100,8 @@ def opened(repo_path: str, limits: AuditLimits, folder: str) -> Clone:
 
 
 def _look_at_source(git: Git, path: str) -> list[str]:
-    """See that a repository of this machine is one, and whole. What its configuration says must not make the half of
-    git that reads it fetch what is missing: from where, and by which program, stands there too."""
+    """See that a repository of this machine is one, and whole. Its configuration must not make the half of git that
+    reads it fetch what is missing: from where, and by which program, stands there too."""
     source = _git_dir(git, path)
     lazy = r"^(extensions\.partialclone|remote\..*\.(promisor|partialclonefilter))$"
     if git.run(("--git-dir", source, "config", "--get-regexp", lazy)).code == 0:

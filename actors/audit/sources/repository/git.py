@@ -1,7 +1,7 @@
 """Runs git so that it does what it is told and nothing else; blocking.
 
 Nothing of the machine's or the user's git configuration holds, no hook, filter, prompt or helper runs, and no protocol
-but the one of the address is spoken. What git starts (ssh, index-pack) is ended with it.
+but the one of the address is spoken. The processes that git starts (ssh, index-pack) are ended with it.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ _CONFIG: Final = """\
 """In a file of its own, not in ``-c``: that does not reach the half of git that runs in a local source."""
 
 _HELD: Final = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "log.showSignature=false")
-"""What a repository's own configuration may not change: it would start programs."""
+"""Settings that a repository's own configuration may not change: they would start programs."""
 
 _SSH: Final = (
     "ssh -o BatchMode=yes -o ConnectTimeout=30 -o ServerAliveInterval=15 -o ServerAliveCountMax=4"
@@ -163,8 +163,8 @@ class Git(msgspec.Struct, frozen=True):
 
 @functools.cache
 def _bound() -> tuple[str, ...]:
-    """What to put before git so that it ends with the thread that started it; nothing where the machine has it not.
-    What git started then finds its pipes closed."""
+    """The words to put before git so that it ends with the thread that started it; none where the machine lacks the
+    program. Processes that git started then find their pipes closed."""
     program = shutil.which("setpriv")
     if program is None:
         return ()

@@ -42,7 +42,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """What there is in the code; ``notes``: what was left out."""
+    """The facts found in the code; ``notes``: what was left out."""
 
     code: CodeFacts
     notes: list[str]
@@ -116,7 +116,7 @@ class _Survey:
             announced.take(entry.path, content, self._reader.take)
 
     def content(self, path: str) -> bytes | None:
-        """What is in a file; None when there is none, or it is too large."""
+        """The content of a file; None when there is none, or it is too large."""
         entry = self._by_path.get(path)
         if entry is None or entry.link or entry.size > self._request.file_bytes:
             return None

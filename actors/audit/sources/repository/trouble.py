@@ -1,4 +1,4 @@
-"""What git's complaint means; pure.
+"""The meaning of git's complaints; pure.
 
 git says why it failed only in words (of ``LC_ALL=C``). They decide which cause is named; they are quoted only where no
 cause is known, and then one short line without control characters.

@@ -28,7 +28,7 @@ def answered(
     readable: Sequence[str],
     stop: threading.Event | None = None,
 ) -> bytes:
-    """What ``module`` answers. ``request`` is asked for what to ask it: given the files to leave out, with reasons in
+    """The answer of ``module``. ``request`` is asked for what to ask it: given the files to leave out, with reasons in
     words of ours. Raises SourceFailed: timed_out, cancelled, too_large, failed."""
     deadline = time.monotonic() + limits.survey_seconds
     skip: dict[str, str] = {}
