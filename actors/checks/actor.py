@@ -104,7 +104,7 @@ class Checker:
                 return [] if waiting is None else [_run(*waiting, event.position)]
             case ActorResumed(name=name) if name == CHECKER:
                 return [decision for one in state.open.values() for decision in _given_up(one)]
-        return [*(_answer(one, one.results) for one in state.open.values() if one.done), *_next(state)]
+        return [*_answers(state), *_next(state)]
 
 
 def _objection(state: CheckerState, asked: CheckRequested) -> tuple[str, str] | None:
@@ -179,6 +179,10 @@ def _run(one: Open, item: Item, permit: int) -> Correlated:
         attempt=item.attempts, reads=one.reads,
     )
     return Correlated(request, one.correlation)
+
+
+def _answers(state: CheckerState) -> Iterator[Correlated]:
+    return (_answer(one, one.results) for one in state.open.values() if one.done)
 
 
 def _next(state: CheckerState) -> Iterator[Correlated]:

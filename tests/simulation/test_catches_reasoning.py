@@ -42,7 +42,7 @@ PLANTED: Planted = {
         (reasoner, "_begin", "check_envelope(run.asked.envelope)", "pass"),
     ]),
     "a model is asked though the envelope forbids the program": ("(asked|made) though (the envelope|a tool)", [
-        (reasoner, "_begin", "if objection is not None:", "if False:"),
+        (reasoner, "_begin", "if (objection := permitted(run.asked.envelope)) is not None:", "if False:"),
         (reasoner, "_informed", "if not verdict.permitted:", "if False:"),
     ]),
     "a kernel that becomes BLOCKED ends no run": ("though the kernel is BLOCKED", [
@@ -80,7 +80,7 @@ PLANTED: Planted = {
         (Plan, "go_on", "if why is None and used.calls + calls >= ask.limits.calls:", "if False:"),
     ]),
     "the gateway does not count attempts": ("attempt beyond", [
-        (gateway, "_again_or_never", "if ask.attempts >= ask.limits.attempts:", "if False:"),
+        (gateway, "_again_or_never", "elif not patience and ask.attempts >= ask.limits.attempts:", "elif False:"),
     ]),
     "the gateway does not count tokens": ("the run has used", [
         *everywhere("if run.tokens >= limits.tokens:", "if False:"),

@@ -66,7 +66,7 @@ PLANTED: Planted = {
         (Worker, "evolve", "live=surface in LIVE", "live=True"),
     ]),
     "what is done counts as failed for those that wait": ("though nothing failed that it waits for|never|unblocks", [
-        (states, "ended", "return [own, *_freed(board.stepped([own]), index)]",
+        (states, "ended", "return [own, *succeeded(board.stepped([own]), index)]",
          "return [own, *_given_up(board.stepped([own]), index)]"),
     ]),
     "those that wait for a failed task are forgotten": ("waits for .*bad", [

@@ -56,7 +56,7 @@
   function showLost() {
     const bar = byId("lost");
     if (!bar) return;
-    const gone = byId("connection").dataset.state === "stale" ? new Date(heard) : null;
+    const gone = byId("connection")?.dataset.state === "stale" ? new Date(heard) : null;
     const since = gone ?? silent;
     let text = "";
     if (undelivered) text = `${undelivered} could not be delivered. Hit the switch on the device. `;
@@ -118,7 +118,7 @@
   function hold() {
     held = !held;
     byId("hold").setAttribute("aria-pressed", String(held));
-    if (["live", "held", "silent"].includes(byId("connection").dataset.state)) showLive();
+    if (["live", "held", "silent"].includes(byId("connection")?.dataset.state)) showLive();
     if (held) return;
     refreshSoon();
     addRowsSoon();
@@ -162,7 +162,7 @@
     opening = false;
     if (!seated) {
       tried = Date.now();
-      if (byId("connection").dataset.state !== "stale") show("", `as of ${position}, ${tail() ? "not live: other windows are" : "every few seconds"}`);
+      if (byId("connection")?.dataset.state !== "stale") show("", `as of ${position}, ${tail() ? "not live: other windows are" : "every few seconds"}`);
       refreshSoon();
       again = setTimeout(open, AGAIN_MS);
       return;
@@ -191,7 +191,7 @@
   beats.addEventListener("message", (event) => {
     if (source || finished) return;
     heard = Date.now();
-    if (byId("connection").dataset.state === "stale") show("", `as of ${position}`);
+    if (byId("connection")?.dataset.state === "stale") show("", `as of ${position}`);
     if (String(silent) !== String(event.data)) toldOfDaemon({ answers: !event.data, since: event.data });
   });
 

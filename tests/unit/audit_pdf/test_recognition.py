@@ -105,8 +105,8 @@ def test_a_tesseract_that_takes_too_long_leaves_the_rest_unread(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = scanned(tmp_path)
-    stand_in(tmp_path, "#!/bin/sh\nexec cat /dev/zero > /dev/null\n", monkeypatch)
-    found = read(path, limits=AuditLimits(pdf_seconds=4))
+    stand_in(tmp_path, "#!/bin/sh\nexec sleep 1000\n", monkeypatch)
+    found = read(path, limits=AuditLimits(pdf_seconds=12))
     assert (found.text_pages, found.ocr_pages) == (1, 0)
     assert found.notes == [
         "pages that are images only, not read for want of time: 1",

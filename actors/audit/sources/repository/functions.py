@@ -12,7 +12,6 @@ from typing import Final, NamedTuple
 import msgspec
 
 from pmagent.actors.audit.detectors.code.parse import parsed, role_of
-from pmagent.actors.audit.goals import GOALS
 from pmagent.contracts.audit_facts import CodeGraph, Finding, Function
 from pmagent.events.redact import Redactor
 
@@ -46,6 +45,8 @@ def functions_of(
 
 
 def _of_findings(findings: Iterable[Finding], files: _Files) -> Iterator[Function]:
+    from pmagent.actors.audit.goals import GOALS  # reads its table; processes that survey nothing need none
+
     ranks: Counter[str] = Counter()
     ordered = []
     for one in findings:
