@@ -240,15 +240,18 @@ def _load(modules: Iterable[str]) -> None:
 def _work_out() -> None:
     """Work out what each process keeps once it has worked it out."""
     from pmagent.actors.registry import libraries
+    from pmagent.contracts.payload import types
     from pmagent.service.cache import code_digest
     from pmagent.service.host import load_parts
     from pmagent.service.noted import code_stamp
+    from pmagent.service.secrets import choices
     from pmagent.service.shapes import work_out_shapes
     from pmagent.workspace.settings import settings_table
 
     load_parts()
     for work_out in (work_out_shapes, settings_table, libraries, code_digest, code_stamp):
         work_out()
+    choices(frozenset(types().values()))
 
 
 def _serve(channel: socket.socket) -> _Start | None:
