@@ -55,6 +55,8 @@ PRELOADED: Final = (
     "pmagent.replay.replayer", "pmagent.service.daemon", "pmagent.service.operations",
 )
 """See ``preload`` for more."""
+OPENAI: Final = ("langchain_openai", "openai.resources", "httpcore")
+"""Those of a model's client, which takes two seconds; half of them only when it first asks."""
 AT_START: Final = ("LC_", "LANG", "LD_", "GLIBC_", "MALLOC_", "OPENSSL_")
 """Variables of these names are read before ``__main__`` runs."""
 
