@@ -78,10 +78,10 @@ class When(Shape, frozen=True, kw_only=True):
 
 
 class Rule(Shape, frozen=True, kw_only=True):
-    """A rule: calls that ``match`` (``Bash(git push *)``) get ``answer``. ``id`` names it in verdicts: layer and number,
-    or its name in the file. ``approvals``: how many operators have to approve. ``expires``: from this moment on it holds
-    no more (RFC 3339, UTC). ``label``: what a session has seen that made such a call. ``remediation``: it mends the
-    workspace, and needs no person in mode DEGRADED."""
+    """A rule: calls that ``match`` (``Bash(git push *)``) get ``answer``. ``id`` names it in verdicts: layer and
+    number, or its name in the file. ``approvals``: how many operators have to approve. ``expires``: from this moment on
+    it holds no more (RFC 3339, UTC). ``label``: what a session has seen that made such a call. ``remediation``: it
+    mends the workspace, and needs no person in mode DEGRADED."""
 
     id: str
     match: str
