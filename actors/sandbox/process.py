@@ -114,8 +114,9 @@ class _Reading:
             self._ended.set_result(None)
 
     async def ended(self) -> None:
-        """Wait until all have come to their end. Raises what a reader raised."""
-        await self._ended
+        """Wait until all have come to their end, if there is one. Raises what a reader raised."""
+        if self._open or self._ended.done():
+            await self._ended
 
     def __enter__(self) -> Self:
         return self

@@ -227,7 +227,7 @@ def with_programs(spec: SandboxSpec, programs: Sequence[Program], git: str = "")
     return msgspec.structs.replace(
         spec,
         argv=(paths.get(spec.argv[0], spec.argv[0]), *spec.argv[1:]),
-        shows=tuple(sorted({*shows, git} - {"", *spec.allow_read})),
+        shows=tuple(sorted({*spec.shows, *shows, git} - {"", *spec.allow_read})),
         links=tuple(sorted({link for program in programs for link in program.links.items()})),
         search=(*(folder for folder in folders if folder not in last), *SEARCH, *last),
         hide=tuple(dict.fromkeys((*spec.hide, *(path for program in programs for path in program.hides)))),
