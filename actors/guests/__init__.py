@@ -1,0 +1,1 @@
+"""Guests: agents that pmagent did not write, and the gate before their tools."""
