@@ -342,6 +342,14 @@ ALERTS: Final = Edge(
     ),
 )  # fmt: skip
 
+GUESTS: Final = Edge(
+    area="guests",
+    commands={
+        "connect": Command("pmagent.cli.connect:connect", "let a coding agent's hooks tell the log what it does"),
+        "disconnect": Command("pmagent.cli.connect:disconnect", "undo that exactly"),
+    },
+)
+
 EDGES: Final = (
     CORE,
     KERNEL,
@@ -352,6 +360,7 @@ EDGES: Final = (
     AUDIT,
     OA,
     PLA,
+    GUESTS,
     ALERTS,
 )  # fmt: skip
 """In the order in which help lists their commands."""
