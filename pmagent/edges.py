@@ -342,6 +342,12 @@ ALERTS: Final = Edge(
     ),
 )  # fmt: skip
 
+GUESTS: Final = Edge(
+    area="guests",
+    resources="pmagent.guests.gate:resources",
+    services=("pmagent.guests.gate:serve",),
+)
+
 EDGES: Final = (
     CORE,
     KERNEL,
@@ -353,6 +359,7 @@ EDGES: Final = (
     OA,
     PLA,
     ALERTS,
+    GUESTS,
 )  # fmt: skip
 """In the order in which help lists their commands."""
 
