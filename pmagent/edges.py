@@ -344,9 +344,18 @@ ALERTS: Final = Edge(
 
 GUESTS: Final = Edge(
     area="guests",
+    resources="pmagent.guests.gate:resources",
+    services=("pmagent.guests.gate:serve",),
     commands={
         "connect": Command("pmagent.cli.connect:connect", "let a coding agent's hooks tell the log what it does"),
         "disconnect": Command("pmagent.cli.connect:disconnect", "undo that exactly"),
+        "guest": Commands(
+            "start agents behind the wall",
+            "Agents that work behind the wall.",
+            {
+                "run": Command("pmagent.cli.guest_run:run", "start an agent in a sandbox, with the gate before its tools"),
+            },
+        ),
     },
 )
 

@@ -43,6 +43,8 @@ from pmagent.actors.sandbox.spec import (
 )
 from pmagent.contracts.orchestra import Program
 from pmagent.flat import flat_errors
+from pmagent.guests import harnesses
+from pmagent.guests.harnesses import Hook, Mode
 from pmagent.workspace.layout import FOLDER, Layout, reachable
 
 LINE_BYTES_MAX: Final = 24 << 20
@@ -88,12 +90,14 @@ PRESETS: Final[Mapping[str, Preset]] = {
 
 
 class Walled(msgspec.Struct, frozen=True, kw_only=True):
-    """What ``pmagent guest run`` was asked for. ``words``: the program and its arguments; ``write`` and ``read``:
-    folders besides the workspace; ``hosts`` besides the preset's; ``login``: whether the harness has its own folder of
+    """What ``pmagent guest run`` was asked for. ``words``: the program and its arguments; in ``mode`` its hooks wait up
+    to ``wait`` seconds for operators; ``write`` and ``read``: folders besides the workspace; ``hosts`` besides the preset's; ``login``: whether the harness has its own folder of
     this user, and its key; ``env``: variables that are passed by name."""
 
     harness: str
     words: tuple[str, ...]
+    mode: Mode = "enforce"
+    wait: int = 20
     write: tuple[str, ...] = ()
     read: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
@@ -102,11 +106,10 @@ class Walled(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def spec_of(
-    asked: Walled, layout: Layout, own: str, relay: str, settings: bytes, environ: Mapping[str, str], *, terminal: bool
+    asked: Walled, layout: Layout, own: str, relay: str, environ: Mapping[str, str], *, terminal: bool
 ) -> SandboxSpec:
     """The sandbox of a guest that works in the workspace of ``layout``. ``own``: a folder for it alone; ``relay``: the
-    folder with the relay's socket; ``settings``: those of the harness's administrator, with our hook. Raises
-    SandboxRefused, OSError; blocks."""
+    folder with the relay's socket. Raises SandboxRefused, OSError; blocks."""
     preset, root = PRESETS[asked.harness], os.path.realpath(layout.workspace)
     search = searched(environ)
     program = shutil.which(asked.words[0], path=environ.get("PATH"))
@@ -128,7 +131,7 @@ def spec_of(
             preset.variable: homes[0] if homes else f"{ARTIFACTS}/{preset.home}",
             **{name: environ[name] for name in passed if name in environ},
         },
-        etc=((preset.settings, settings),), hide=(f"{root}/{FOLDER}",), protect=(f"{root}/{FOLDER}",), limits=LIMITS,
+        etc=((preset.settings, settings(asked.harness, asked.mode, asked.wait, relay)),), hide=(f"{root}/{FOLDER}",), protect=(f"{root}/{FOLDER}",), limits=LIMITS,
     )  # fmt: skip
     return with_programs(spec, programs)
 
@@ -141,9 +144,12 @@ def _python() -> str:
     return os.path.realpath(getattr(sys, "_base_executable", sys.executable))
 
 
-def hook_command() -> tuple[str, ...]:
-    """How a hook is started inside, before its own arguments."""
-    return (_python(), "-I", "-S", _HOOK)
+def settings(harness: str, mode: Mode, wait: int, relay: str) -> bytes:
+    """The administrator's settings inside: they start the hook, which reaches the daemon by ``relay``."""
+    hook = Hook(_python(), _HOOK, relay)
+    if harness == "codex":
+        return harnesses.requirements(mode, wait, hook).encode()
+    return msgspec.json.encode(harnesses.settings(harness, mode, wait, hook))
 
 
 def _real(paths: Sequence[str]) -> tuple[str, ...]:
@@ -296,7 +302,7 @@ async def _carry(source: int, sink: int) -> None:
 
 
 def attend(
-    asked: Walled, layout: Layout, wall: str, settings: bytes, environ: Mapping[str, str], *, terminal: bool,
+    asked: Walled, layout: Layout, wall: str, environ: Mapping[str, str], *, terminal: bool,
     upstream: Upstream = UPSTREAM,
 ) -> Outcome:  # fmt: skip
     """Run the guest to its end, and say how it ended; when this returns or raises, nothing of it is alive. On a
@@ -310,7 +316,7 @@ def attend(
         os.mkdir(folder, 0o755)
         os.makedirs(own, 0o700)
         stack.callback(shutil.rmtree, own)
-        spec = spec_of(asked, layout, own, folder, settings, environ, terminal=terminal)
+        spec = spec_of(asked, layout, own, folder, environ, terminal=terminal)
         with flat_errors():
             return anyio.run(_attend, spec, Relay(layout, wall, folder, (ARTIFACTS, own), secrets), upstream)
 
