@@ -346,6 +346,7 @@ GUESTS: Final = Edge(
     area="guests",
     resources="pmagent.guests.gate:resources",
     services=("pmagent.guests.gate:serve",),
+    operations={"guests.wall": Operation(perform="pmagent.guests.walls:note", lowers=True, again=False)},
     commands={
         "connect": Command("pmagent.cli.connect:connect", "let a coding agent's hooks tell the log what it does"),
         "disconnect": Command("pmagent.cli.connect:disconnect", "undo that exactly"),
@@ -353,7 +354,7 @@ GUESTS: Final = Edge(
             "start agents behind the wall",
             "Agents that work behind the wall.",
             {
-                "run": Command("pmagent.cli.guest_run:run", "start an agent in a sandbox, with the gate before its tools"),
+                "run": Command("pmagent.cli.guest_run:run", "start an agent in a sandbox"),
             },
         ),
     },

@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 import sys
 import uuid
-from typing import Final
+from typing import TYPE_CHECKING, Final, cast
 
 import click
 
 from pmagent.cli.frame import App, Command, pass_app
 from pmagent.cli.output import Styled
+from pmagent.cli.pla.common import acting, operator_option
 from pmagent.exitcodes import Exit
+
+if TYPE_CHECKING:
+    from pmagent.contracts.guest_calls import Harness
 
 _WORDS: Final = "pmagent.guest.words"
 
@@ -37,11 +41,14 @@ class GuestCommand(Command):
 @click.option("--login", is_flag=True, help="Give it this user's own folder of the harness, and the key's variable.")
 @click.option("--env", multiple=True, metavar="NAME", help="Pass this variable; its value is masked in the log.")
 @click.option("--observe", is_flag=True, help="Record calls without holding any up; the wall stands all the same.")
+@click.option("--wait", type=click.IntRange(0, 600), default=20, show_default=True, metavar="SECONDS",
+              help="So long a call is held while operators decide.")
+@operator_option()
 @pass_app
 @click.pass_context
 def run(
     context: click.Context, app: App, harness: str | None, net: tuple[str, ...], write: tuple[str, ...],
-    read: tuple[str, ...], login: bool, env: tuple[str, ...], observe: bool,
+    read: tuple[str, ...], login: bool, env: tuple[str, ...], observe: bool, wait: int, operator: str | None,
 ) -> int:
     """Start an agent in a sandbox: the workspace to write, its provider to reach, and nothing else.
 
@@ -54,22 +61,24 @@ def run(
         raise click.UsageError("name the agent's program after --, as in: pmagent guest run -- claude", context)
     from pmagent.guests.wall import PRESETS, Walled, attend
 
-    harness = harness or next((name for name in PRESETS if name in os.path.basename(words[0])), None)
-    if harness is None:
+    harness = harness or next((name for name in PRESETS if name in os.path.basename(words[0])), "")
+    if not harness:
         raise click.UsageError(f"{words[0]} is no known harness: say --as {' or --as '.join(PRESETS)}", context)
-    from pmagent.guests.walls import begun, ended, settings
+    from pmagent.guests.walls import begun, ended
 
-    asked = Walled(harness=harness, words=words, write=write, read=read, hosts=net, login=login, env=env)
+    asked = Walled(
+        harness=cast("Harness", harness), words=words, mode="observe" if observe else "enforce", wait=wait, write=write, read=read,
+        hosts=net, login=login, env=env,
+    )  # fmt: skip
     wall = str(uuid.uuid4())
-    mode = "observe" if observe else "enforce"
-    begun(app.workspace, wall, asked)
+    begun(app.layout, wall, asked, acting(app, operator))
     terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    outcome = attend(asked, app.layout, wall, settings(harness, mode), app.environ, terminal=terminal)
-    ended(app.workspace, wall, outcome)
+    outcome = attend(asked, app.layout, wall, app.environ, terminal=terminal)
+    ended(app.layout, wall, outcome)
     for planted in outcome.planted:
         app.output.note(Styled("moved aside:", "yellow"), f" {planted}")
     if outcome.exceeded:
         app.output.note(Styled("ended:", "yellow"), f" {outcome.exceeded}")
     if outcome.signal is not None:
         return 128 + outcome.signal
-    return outcome.exit_code if outcome.exit_code is not None else Exit.FAILED
+    return outcome.exit_code if outcome.exit_code is not None else Exit.NO

@@ -41,6 +41,7 @@ from pmagent.actors.sandbox.spec import (
     with_programs,
     within,
 )
+from pmagent.contracts.guest_calls import Harness
 from pmagent.contracts.orchestra import Program
 from pmagent.flat import flat_errors
 from pmagent.guests import harnesses
@@ -91,10 +92,11 @@ PRESETS: Final[Mapping[str, Preset]] = {
 
 class Walled(msgspec.Struct, frozen=True, kw_only=True):
     """What ``pmagent guest run`` was asked for. ``words``: the program and its arguments; in ``mode`` its hooks wait up
-    to ``wait`` seconds for operators; ``write`` and ``read``: folders besides the workspace; ``hosts`` besides the preset's; ``login``: whether the harness has its own folder of
-    this user, and its key; ``env``: variables that are passed by name."""
+    to ``wait`` seconds for operators. ``write`` and ``read``: folders besides the workspace; ``hosts``: besides the
+    preset's; ``login``: whether the harness has its own folder of this user, and its key; ``env``: variables that are
+    passed by name."""
 
-    harness: str
+    harness: Harness
     words: tuple[str, ...]
     mode: Mode = "enforce"
     wait: int = 20
@@ -131,7 +133,8 @@ def spec_of(
             preset.variable: homes[0] if homes else f"{ARTIFACTS}/{preset.home}",
             **{name: environ[name] for name in passed if name in environ},
         },
-        etc=((preset.settings, settings(asked.harness, asked.mode, asked.wait, relay)),), hide=(f"{root}/{FOLDER}",), protect=(f"{root}/{FOLDER}",), limits=LIMITS,
+        etc=((preset.settings, settings(asked.harness, asked.mode, asked.wait, relay)),),
+        hide=(f"{root}/{FOLDER}",), protect=(f"{root}/{FOLDER}",), limits=LIMITS,
     )  # fmt: skip
     return with_programs(spec, programs)
 
