@@ -147,7 +147,7 @@ def plan(spec: SandboxSpec, host: HostFacts) -> Plan:
         # Last, for what is mounted below them had to be made first. Both are in memory, which has no other bound.
         *("--remount-ro", "/dev", "--remount-ro", "/"),
         *("--chdir", spec.workdir),
-        *("--seccomp", Content(seccomp.program(host.machine))),
+        *("--seccomp", Content(seccomp.program(host.machine, unix_socket=spec.unix))),
     )
     return Plan(options, (*_unprivileged(host), *_limited(spec), host.program, *spec.argv[1:]))
 

@@ -141,6 +141,8 @@ class SandboxSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Path below /etc, and content: files that it reads there and cannot change."""
     homes: tuple[str, ...] = ()
     """Folders that are its own, with whatever names: it writes them, and nothing in them is guarded."""
+    unix: bool = False
+    """Whether it may use unix sockets: those that it sees, and its own."""
     terminal: bool = False
     """Whether its output is a terminal, which becomes its own: the one that controls it, and its input."""
     packages: tuple[str, ...] = ()

@@ -67,8 +67,8 @@ def run(
     from pmagent.guests.walls import begun, ended
 
     asked = Walled(
-        harness=cast("Harness", harness), words=words, mode="observe" if observe else "enforce", wait=wait, write=write, read=read,
-        hosts=net, login=login, env=env,
+        harness=cast("Harness", harness), words=words, mode="observe" if observe else "enforce", wait=wait, write=write,
+        read=read, hosts=net, login=login, env=env,
     )  # fmt: skip
     wall = str(uuid.uuid4())
     begun(app.layout, wall, asked, acting(app, operator))

@@ -126,9 +126,9 @@ def spec_of(
     homes = (os.path.realpath(home),) if asked.login else ()
     passed = (*asked.env, *(preset.keys if asked.login else ()), "TERM", "COLORTERM", "TZ")
     spec = SandboxSpec(
-        argv=(guest.name, *asked.words[1:]), workdir=root, fs="rw", allow_read=_real(asked.read),
+        argv=(guest.real, *asked.words[1:]), workdir=root, fs="rw", allow_read=_real(asked.read),
         allow_write=(root, *_real(asked.write)), homes=homes, shows=(relay, _HOOK),
-        net="allow", allow_domains=(*preset.hosts, *asked.hosts), artifacts=own, terminal=terminal,
+        net="allow", allow_domains=(*preset.hosts, *asked.hosts), artifacts=own, terminal=terminal, unix=True,
         env={
             preset.variable: homes[0] if homes else f"{ARTIFACTS}/{preset.home}",
             **{name: environ[name] for name in passed if name in environ},
