@@ -267,10 +267,10 @@ class Terminal:
         before = termios.tcgetattr(0)
         handler = signal.signal(signal.SIGWINCH, lambda *_: self._resize())
         try:
-            tty.setraw(0)
+            tty.setraw(0, termios.TCSADRAIN)
             yield
         finally:
-            termios.tcsetattr(0, termios.TCSAFLUSH, before)
+            termios.tcsetattr(0, termios.TCSADRAIN, before)
             signal.signal(signal.SIGWINCH, handler)
             os.close(self._ours)
 
