@@ -24,7 +24,7 @@ ask() { # TOOL COMMAND: what the administrator's hook is told of a call; its exi
     python3 -I -S - "$1" "$2" <<'END'
 import json, subprocess, sys
 hooks = json.load(open("/etc/claude-code/managed-settings.json"))["hooks"]["PreToolUse"][0]["hooks"][0]
-call = {"session_id": "s-1", "hook_event_name": "PreToolUse", "tool_name": sys.argv[1], "tool_use_id": "t" + sys.argv[2],
+call = {"session_id": "s-1", "hook_event_name": "PreToolUse", "tool_name": sys.argv[1], "tool_use_id": "t",
         "tool_input": {"command": sys.argv[2]}, "cwd": "/", "transcript_path": "/artifacts/.claude/t.jsonl"}
 done = subprocess.run([hooks["command"], *hooks["args"]], input=json.dumps(call), capture_output=True, text=True)
 print(done.returncode, done.stdout, done.stderr)
