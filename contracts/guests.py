@@ -278,7 +278,7 @@ class GuestApprovalUsed(Payload, frozen=True, kw_only=True):
 
 @event_type("guest.approval_expired")
 class GuestApprovalExpired(Payload, frozen=True, kw_only=True):
-    """Its time is over, or its session; ``given``: so many operators had approved."""
+    """Its time is over; ``given``: so many operators had approved."""
 
     approval: Position
     given: Count

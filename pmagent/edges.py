@@ -344,6 +344,8 @@ ALERTS: Final = Edge(
 
 GUESTS: Final = Edge(
     area="guests",
+    resources="pmagent.guests.gate:resources",
+    services=("pmagent.guests.gate:serve",),
     commands={
         "connect": Command("pmagent.cli.connect:connect", "let a coding agent's hooks tell the log what it does"),
         "disconnect": Command("pmagent.cli.connect:disconnect", "undo that exactly"),
@@ -360,8 +362,8 @@ EDGES: Final = (
     AUDIT,
     OA,
     PLA,
-    GUESTS,
     ALERTS,
+    GUESTS,
 )  # fmt: skip
 """In the order in which help lists their commands."""
 

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from pmagent.actors.guests.answers import GIVEN_SECONDS, refused
-from pmagent.actors.guests.judge import judge
+from pmagent.actors.guests.judge import judge, only_reads
 from pmagent.actors.guests.state import (
     APPROVALS_MAX,
     CALLS_MAX,
@@ -59,8 +59,8 @@ from pmagent.events.event import Event, time_after
 ASKED_SECONDS: Final = 3600.0
 """So long operators may take to approve."""
 _TIMER: Final = "guests.approval:"
-_HARMLESS: Final = ("read", "search")
-"""Kinds of calls that go on while effects are paused."""
+
+
 
 Decided = Iterable[Payload | Correlated]
 
@@ -270,15 +270,16 @@ def _judged(state: GuestsState, event: Event, asked: GuestCallAsked, session: Se
         return _Judged(verdict, verdict.answer)
     if asked.source == "spool":
         return _Judged(verdict, "deny", why="no daemon answered, so its hook refused it")
-    if state.paused and asked.facts.kind not in _HARMLESS:
+    if state.paused and not only_reads(asked.facts):
         return _Judged(verdict, "deny", why="effects are paused; an operator ends that: pmagent resume")
     if verdict.answer == "allow":
         return _Judged(verdict, "allow")
     number = state.usable(asked, event.time, given=True)
     if number and len(state.approvals[number].operators) >= verdict.approvals:
         return _Judged(verdict, "allow", approval=number)
-    if sum(one.session == asked.session for one in state.approvals.values()) >= APPROVALS_MAX:
-        return _Judged(verdict, "deny", why=f"{APPROVALS_MAX} calls of this session wait for operators already")
+    own = sum(one.session == asked.session for one in state.approvals.values())
+    if own >= APPROVALS_MAX or len(state.approvals) >= 20 * APPROVALS_MAX:
+        return _Judged(verdict, "deny", why=f"{own} calls of this session wait for operators already")
     return _Judged(verdict, "ask")
 
 
@@ -365,14 +366,11 @@ def _idle(state: GuestsState, event: Event) -> Decided:
 
 
 def _closed(state: GuestsState, name: str, session: Session, ended: GuestSessionEnded | None) -> Iterator[Correlated]:
-    """The end of a session: of its calls, its approvals, and how far it is known what it did."""
+    """The end of a session and of its calls, and how far it is known what it did."""
     why, unknown, refused_ones = "its session ended", session.unknown, session.refused
     for call in session.calls.values():
         yield Correlated(_end(call, why), name)
         unknown, refused_ones = unknown + (not call.waits), refused_ones + (call.waits > 0)
-    for number, approval in state.approvals.items():
-        if approval.session == name:
-            yield Correlated(GuestApprovalExpired(approval=number, given=len(approval.operators)), name)
     unseen = max(ended.unseen if ended is not None else 0, session.unmatched)
     reasons = []
     if session.observed:

@@ -16,7 +16,7 @@ SESSIONS_MAX: Final = 1000
 CALLS_MAX: Final = 200
 """So many calls of a session are open at most; of the oldest the end is unknown then."""
 APPROVALS_MAX: Final = 50
-"""So many calls of a session wait for operators at most; further ones are refused."""
+"""So many approvals of a session are open at most, and twenty times as many altogether; further ones are refused."""
 RULES_MAX: Final = 20
 """So many rules a session may be given."""
 IDLE_SECONDS: Final = 24 * 3600.0
@@ -107,14 +107,13 @@ class GuestsState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def with_session(state: GuestsState, name: str, session: Session | None) -> GuestsState:
-    """The state with a session as it is now, behind all others; or without it, and without its approvals."""
+    """The state with a session as it is now, behind all others; or without it. Its approvals stay until they expire:
+    a session may be taken up again."""
     sessions = dict(state.sessions)
     sessions.pop(name, None)
     if session is not None:
         sessions[name] = session
-        return replace(state, sessions=sessions)
-    left = {number: one for number, one in state.approvals.items() if one.session != name}
-    return replace(state, sessions=sessions, approvals=left)
+    return replace(state, sessions=sessions)
 
 
 def without(approvals: Mapping[int, Approval], number: int) -> dict[int, Approval]:
