@@ -370,7 +370,6 @@ EDGES: Final = (
     AUDIT,
     OA,
     PLA,
-    GUESTS,
     ALERTS,
 )  # fmt: skip
 """In the order in which help lists their commands."""

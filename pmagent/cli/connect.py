@@ -48,7 +48,7 @@ def connect(app: App, harness: str, scope: str, yes: bool, mode: str, wait: int,
 
     Its settings get entries that start pmagent-hook; everybody else's stay. The difference is shown first, and pmagent
     disconnect undoes it. Connecting again, in the other mode too, changes only that. Exit 1: you said no, or it cannot
-    be done, and nothing was written."""
+    be done, and nothing was written; 8: it is written, and you have to do the rest."""
     from pmagent.guests import connect as connecting
 
     plan, version = connecting.plan_connect(
@@ -68,8 +68,9 @@ def connect(app: App, harness: str, scope: str, yes: bool, mode: str, wait: int,
     made = next(one for one in known if (one.harness, one.scope) == (harness, scope))
     text = f" {harness} ({scope}, {mode}): {plan.path}{'' if plan.difference else ' is as it was'}"
     document = {**connecting.document(made), "changed": bool(plan.difference), "left": left}
-    app.output.answer(format, document, lambda: app.output.line(Styled("✓ connected", "green"), text))
-    return Exit.DONE
+    mark = Styled("! written", "yellow") if left else Styled("✓ connected", "green")
+    app.output.answer(format, document, lambda: app.output.line(mark, text))
+    return Exit.CONDITIONAL if left else Exit.DONE
 
 
 @command("pmagent disconnect claude", "pmagent disconnect codex --user --yes")

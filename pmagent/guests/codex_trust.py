@@ -74,12 +74,14 @@ def trust(program: str, environ: Mapping[str, str], folder: Path, settings: Path
     when Codex goes on distrusting one of them."""
     with AppServer(program, environ, folder) as server:
         hashes = {one["key"]: {"trusted_hash": one["currentHash"]} for one in _hooks(server, folder, settings, hook)}
+        if not hashes:
+            what = f"Codex does not read {settings}: of a project, only where its user trusts the folder"
+            raise CodexFailed(what, f"start codex in {folder} once, and trust it; then pmagent connect codex again")
         edit = {"keyPath": "hooks.state", "value": hashes, "mergeStrategy": "upsert"}
         server.ask("config/batchWrite", edits=[edit])
         left = [one["key"] for one in _hooks(server, folder, settings, hook) if not _runs(one)]
-    if left or not hashes:
-        what = ", ".join(left) or f"the hooks of {settings}"
-        raise CodexFailed(f"Codex does not trust {what}", "type /hooks in Codex, and trust them")
+    if left:
+        raise CodexFailed(f"Codex does not trust {', '.join(left)}", "type /hooks in Codex, and trust them")
     return list(hashes)
 
 

@@ -139,11 +139,12 @@ def connect(
     config = Path(environ.get("CODEX_HOME") or _home(environ) / ".codex") / "config.toml"
     was = _text_of(config)
     original = trust.before if trust is not None and _sum(was) == trust.after else was
-    keys = codex_trust.trust(program, environ, layout.workspace, plan.path, hook_of(layout))
+    try:
+        keys = codex_trust.trust(program, environ, layout.workspace, plan.path, hook_of(layout))
+    except codex_trust.CodexFailed as error:
+        return [f"{error.message}: {error.hint}"]
     kept = Kept(path=str(config), before=original, after=_sum(_text_of(config)), keys=keys)
     _remember(layout, msgspec.structs.replace(made, files=[*files, kept]))
-    if scope == "project":
-        return [f"Codex reads a project's hooks only once its user trusts the folder: start it in {layout.workspace}"]
     return []
 
 

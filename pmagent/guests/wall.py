@@ -120,7 +120,7 @@ def spec_of(
     guest = described(os.path.abspath(program), root, search)
     python = described(_python(), root)
     programs = [_shown(guest), _shown(python), *found(_COMPANIONS, root, search)]
-    home = os.path.join(os.path.expanduser("~"), preset.home)
+    home = environ.get(preset.variable) or os.path.join(environ.get("HOME") or os.path.expanduser("~"), preset.home)
     if asked.login:
         os.makedirs(home, 0o700, exist_ok=True)
     homes = (os.path.realpath(home),) if asked.login else ()

@@ -1,14 +1,16 @@
 """A loopback model server for real agents: it says what the prompt tells it to say.
 
-A prompt contains ``SCRIPT`` and a JSON list of turns; a turn is a text, or a list of calls ``[tool, input]``. The turn is
-chosen by the number of results in the conversation, so it depends on nothing else; a subagent's prompt has a script of
-its own. Anthropic's messages and OpenAI's responses, as streams.
+A prompt contains ``SCRIPT`` and a JSON list of turns; a turn is a text, or a list of calls ``[tool, input]``. The turn
+is chosen by the number of results in the conversation, so it depends on nothing else; a subagent's prompt has a script
+of its own. Anthropic's messages and OpenAI's responses, as streams.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import threading
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -16,6 +18,7 @@ from typing import Any
 
 MARK = "SCRIPT"
 Turn = str | list[list[Any]]
+_NUMBERS = itertools.count()
 
 
 def prompt(*turns: Turn) -> str:
@@ -36,6 +39,11 @@ def _turn(texts: list[str], results: int) -> Turn:
                 done += 1 if isinstance(turn, str) else len(turn)
             return "done"
     return "nothing is scripted"
+
+
+def _mark(turn: Turn) -> str:
+    """A turn's mark: calls of different turns have different ids, and a turn that is said again has new ones."""
+    return f"{zlib.crc32(json.dumps(turn).encode()):08x}{next(_NUMBERS)}"
 
 
 def _texts(content: Any) -> list[str]:
@@ -64,7 +72,7 @@ class Models:
             blocks.append(({"type": "text", "text": ""}, {"type": "text_delta", "text": turn}))
         else:
             for number, (name, given) in enumerate(turn):
-                block = {"type": "tool_use", "id": f"toolu_{len(returned)}_{number}", "name": name, "input": {}}
+                block = {"type": "tool_use", "id": f"toolu_{_mark(turn)}_{number}", "name": name, "input": {}}
                 blocks.append((block, {"type": "input_json_delta", "partial_json": json.dumps(given)}))
         for index, (block, delta) in enumerate(blocks):
             yield {"type": "content_block_start", "index": index, "content_block": block}
@@ -88,8 +96,9 @@ class Models:
         else:
             for number, (name, given) in enumerate(turn):
                 space, _, last = name.rpartition(".")
-                item = {"type": "function_call", "id": f"fc_{number}", "call_id": f"call_{len(returned)}_{number}"}
-                items.append({**item, "name": last, "arguments": json.dumps(given)} | ({"namespace": space} if space else {}))
+                item = {"type": "function_call", "id": f"fc_{number}", "call_id": f"call_{_mark(turn)}_{number}"}
+                item |= {"name": last, "arguments": json.dumps(given)} | ({"namespace": space} if space else {})
+                items.append(item)
         for index, item in enumerate(items):
             yield {"type": "response.output_item.added", "output_index": index, "item": item}
             yield {"type": "response.output_item.done", "output_index": index, "item": item}
