@@ -371,6 +371,7 @@ EDGES: Final = (
     OA,
     PLA,
     ALERTS,
+    GUESTS,
 )  # fmt: skip
 """In the order in which help lists their commands."""
 
