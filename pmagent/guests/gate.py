@@ -55,6 +55,7 @@ from pmagent.guests.dialects import Printed, refusal
 from pmagent.guests.facts import look
 from pmagent.guests.policy import read_policy
 from pmagent.guests.processes import Processes
+from pmagent.guests.proof import held, unseen
 from pmagent.service.host import Host
 
 KEY_BYTES: Final = 32
@@ -145,8 +146,6 @@ class Gate:
         await self.processes.note(session, pid, fresh=isinstance(heard, dialects.Started))
         await self.follow_policy(host)
         events = await self.told(host, message, heard, large=len(line) > SMALL_BYTES)
-        if isinstance(heard, dialects.Ended):
-            await self.ended(host, message, heard)
         if isinstance(heard, dialects.Changed) and message.mode == "enforce":
             why = "pmagent: settings of a session under control stay as they are; end it, change them, and start anew"
             return _answer(message, "deny", why)
@@ -220,7 +219,7 @@ class Gate:
                     wall=_name(message.wall),
                 )  # fmt: skip
             case dialects.Ended():
-                return GuestSessionEnded(**common, reason=_name(heard.reason))
+                return await self._ended(host, message, heard, common)
             case dialects.Spawned():
                 return GuestAgentStarted(**common, agent=_name(heard.agent), agent_type=_name(heard.agent_type))
             case dialects.Stopped():
@@ -251,8 +250,22 @@ class Gate:
             digest=digest_of(self.key(host), harness, common["session"], heard),
         )  # fmt: skip
 
-    async def ended(self, host: Host, message: Message, heard: dialects.Ended) -> None:
-        """The session is over; see ``told``."""
+    async def _ended(
+        self, host: Host, message: Message, heard: dialects.Ended, common: dict[str, Any]
+    ) -> GuestSessionEnded:
+        """The session is held against its transcript; calls that no hook told of are recorded first."""
+        session = common["session"]
+        proof = await anyio.to_thread.run_sync(
+            held, host.layout.store, message.harness, session, heard.transcript, abandon_on_cancel=True
+        )
+        for call in proof.unseen:
+            fact = unseen(call, common, host.runtime.intake.masked)
+            id = f"guest.unseen:{session}:{call.agent}:{call.call}"
+            await host.runtime.append(fact, id, HOOK, session)
+        return GuestSessionEnded(
+            **common, reason=_name(heard.reason), transcript=proof.transcript, calls=proof.calls,
+            unseen=len(proof.unseen),
+        )  # fmt: skip
 
     def _known(self, message: Message) -> Harness:
         known: Harness = msgspec.convert(message.harness, Harness)

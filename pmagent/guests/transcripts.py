@@ -53,7 +53,7 @@ def sessions(harness: str, path: Path) -> Iterator[Path]:
 
 def entries(harness: str, path: Path) -> Iterator[Entry]:
     """What a session's file tells, then what those of its subagents do, then its end. Raises OSError, KeyError."""
-    read = _READERS[harness]
+    read = READERS[harness]
     session, last = "", ""
     for file in (path, *_subagents(harness, path)):
         for entry in read(file):
@@ -239,7 +239,7 @@ def _codex_call(payload: _Payload, session: str, agent: str, cwd: str) -> Heard:
     return Asked(session=session, tool=tool, tool_input=given, call=call, agent=agent, cwd=cwd)
 
 
-_READERS: Final[dict[str, Callable[[Path], Iterator[Entry]]]] = {"claude": _claude, "codex": _codex}
+READERS: Final[dict[str, Callable[[Path], Iterator[Entry]]]] = {"claude": _claude, "codex": _codex}
 
 
 def _subagents(harness: str, path: Path) -> Iterator[Path]:
