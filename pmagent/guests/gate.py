@@ -141,7 +141,8 @@ class Gate:
             _log.warning("a hook is not understood", harness=message.harness, hook=message.event, why=heard.why)
             return refusal(f"pmagent: {heard.why}; pmagent doctor says which versions are known")
         session = session_of(heard.session)
-        await self.processes.note(session, pid, fresh=isinstance(heard, dialects.Started))
+        script = message.harness == "script"
+        self.processes.note(session, pid, fresh=isinstance(heard, dialects.Started), itself=script)
         await self.follow_policy(host)
         events = await self.told(host, message, heard, large=len(line) > SMALL_BYTES)
         if isinstance(heard, dialects.Ended):
@@ -372,6 +373,8 @@ def _answer(message: Message, answer: Answer, reason: str) -> Printed:
 
 def _said(decided: GuestCallDecided) -> str:
     """Why, and what would mend it."""
+    if decided.approval:
+        return f"pmagent: approved ({decided.approval})"
     why = decided.why or "; ".join(decided.verdict.reasons)
     mend = "" if decided.answer == "allow" or decided.why else "".join(f"; {one}" for one in decided.verdict.mend)
     return f"pmagent: {decided.answer} ({', '.join(decided.verdict.rules)}): {why}{mend}"
