@@ -363,6 +363,8 @@ GUESTS: Final = Edge(
         "approvals approve": Command("pmagent.cli.guests:approve", "let it through, once"),
         "approvals reject": Command("pmagent.cli.guests:reject", "refuse it"),
         "note": Command("pmagent.cli.guests:note", "note something in the log"),
+        "connect": Command("pmagent.cli.connect:connect", "let a coding agent's hooks tell the log what it does"),
+        "disconnect": Command("pmagent.cli.connect:disconnect", "undo that exactly"),
         "exec": Command("pmagent.cli.guest_exec:execute", "run a program as a guest"),
     },
 )  # fmt: skip

@@ -52,9 +52,8 @@ from pmagent.events.errors import PmagentError
 from pmagent.events.event import Event
 from pmagent.guests import dialects
 from pmagent.guests.dialects import Printed, refusal
-from pmagent.guests.facts import look
-from pmagent.guests.policy import read_policy
 from pmagent.guests.processes import Processes
+from pmagent.guests.proof import held, unseen
 from pmagent.service.host import Host
 
 KEY_BYTES: Final = 32
@@ -145,8 +144,6 @@ class Gate:
         self.processes.note(session, pid, fresh=isinstance(heard, dialects.Started), itself=script)
         await self.follow_policy(host)
         events = await self.told(host, message, heard, large=len(line) > SMALL_BYTES)
-        if isinstance(heard, dialects.Ended):
-            await self.ended(host, message, heard)
         if isinstance(heard, dialects.Changed) and message.mode == "enforce":
             why = "pmagent: settings of a session under control stay as they are; end it, change them, and start anew"
             return _answer(message, "deny", why)
@@ -219,7 +216,7 @@ class Gate:
                     version=_name(heard.version or message.version), model=_name(heard.model), how=_name(heard.source),
                 )  # fmt: skip
             case dialects.Ended():
-                return GuestSessionEnded(**common, reason=_name(heard.reason))
+                return await self._ended(host, message, heard, common)
             case dialects.Spawned():
                 return GuestAgentStarted(**common, agent=_name(heard.agent), agent_type=_name(heard.agent_type))
             case dialects.Stopped():
@@ -235,6 +232,8 @@ class Gate:
     async def _asked(
         self, host: Host, message: Message, heard: dialects.Asked, common: dict[str, Any]
     ) -> GuestCallAsked:
+        from pmagent.guests.facts import look  # with its parser: only who hears of calls needs it
+
         harness = self._known(message)
         facts = look(
             harness, common["session"], heard.agent, heard.agent_type, heard.tool, heard.tool_input, heard.server,
@@ -250,8 +249,22 @@ class Gate:
             digest=digest_of(self.key(host), harness, common["session"], heard),
         )  # fmt: skip
 
-    async def ended(self, host: Host, message: Message, heard: dialects.Ended) -> None:
-        """The session is over; see ``told``."""
+    async def _ended(
+        self, host: Host, message: Message, heard: dialects.Ended, common: dict[str, Any]
+    ) -> GuestSessionEnded:
+        """The session is held against its transcript; calls that no hook told of are recorded first."""
+        session = common["session"]
+        proof = await anyio.to_thread.run_sync(
+            held, host.layout.store, message.harness, session, heard.transcript, abandon_on_cancel=True
+        )
+        for call in proof.unseen:
+            fact = unseen(call, common, host.runtime.intake.masked)
+            id = f"guest.unseen:{session}:{call.agent}:{call.call}"
+            await host.runtime.append(fact, id, HOOK, session)
+        return GuestSessionEnded(
+            **common, reason=_name(heard.reason), transcript=proof.transcript, calls=proof.calls,
+            unseen=len(proof.unseen),
+        )  # fmt: skip
 
     def _known(self, message: Message) -> Harness:
         known: Harness = msgspec.convert(message.harness, Harness)
@@ -273,6 +286,8 @@ class Gate:
         """Record the policy if its files are not as they were."""
         if self._paths is not None and _marks(self._paths) == self._marks:
             return
+        from pmagent.guests.policy import read_policy
+
         policy = await anyio.to_thread.run_sync(read_policy, host.layout.workspace)
         paths = tuple(layer.path for layer in policy.layers if layer.path)
         self._paths, self._marks = paths, _marks(paths)

@@ -1,6 +1,6 @@
 """pmagent-hook: tells pmagent's daemon what an agent does, and the agent what the daemon says (docs/guests.md).
 
-    python3 -I -S /path/to/hook.py HARNESS EVENT observe|enforce WAIT DATA [VERSION]
+    python3 -I -S /path/to/hook.py HARNESS EVENT observe|enforce WAIT DATA
 
 An agent's harness starts it at ``EVENT``, with one JSON object on stdin. ``DATA`` is the workspace's folder
 ``.pmagent/data``; the daemon may hold its answer for ``WAIT`` seconds while operators decide.
@@ -11,7 +11,8 @@ does an event that only tells what has happened.
 
 The file stands alone and imports only modules that are written in C: with ``socket`` and ``json`` a start would take
 2.7 times as long as that of an empty program, with these it takes 1.1 times. Each error of its own must end here: many
-harnesses let a tool run when its hook crashes. It writes its environment nowhere, for harnesses pass tokens in it.
+harnesses let a tool run when its hook crashes. It writes its environment nowhere, for harnesses pass tokens in it;
+only Claude Code's version is taken from there.
 """
 
 import sys
@@ -56,9 +57,11 @@ class Strict:
     memo: dict[str, str] = {}
 
 
-def main(harness: str, event: str, mode: str, wait: str, data: str, version: str = "") -> int:
+def main(harness: str, event: str, mode: str, wait: str, data: str) -> int:
     """Ask, print, and return the exit code. Raises Failed and whatever goes wrong: a gate is closed then."""
     gate = mode != "observe" and event not in TOLD
+    said = posix.environ.get(b"AI_AGENT", b"").split(b"_")  # claude-code_2-1-330_harness
+    version = said[1].decode("ascii", "replace").replace("-", ".") if len(said) == 3 and harness == "claude" else ""
     words = b',"v":1,"harness":%s,"event":%s,"mode":%s,"wait":%s,"version":%s' % tuple(
         word.encode() for word in (quoted(harness), quoted(event), quoted(mode), repr(float(wait)), quoted(version))
     )

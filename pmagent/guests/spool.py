@@ -58,8 +58,6 @@ async def _take(host: Host, gate: Gate, file: Path) -> None:
         if isinstance(heard, dialects.Unheard):
             raise BadHook(heard.why)
         await gate.told(host, message, heard, large=True, id=f"guest.spool:{sha256(line).hexdigest()}")
-        if isinstance(heard, dialects.Ended):
-            await gate.ended(host, message, heard)
         os.unlink(file)
     except (BadHook, OSError) as error:
         why = error.message if isinstance(error, PmagentError) else error.strerror
