@@ -7,5 +7,6 @@ from pmagent.actors.core.area import Area
 AREA: Final = Area(
     name="guests", families=("guest",), contracts=("pmagent.contracts.guests",),
     actors={"guests": "pmagent.actors.guests.actor:Guests"}, after=("pla",),
+    projections=("pmagent.projections.guests.sessions:GuestSessions",),
     lines="pmagent.actors.guests.lines:LINES", alerts="pmagent.actors.guests.alerts:ALERTS",
 )  # fmt: skip

@@ -61,7 +61,6 @@ ASKED_SECONDS: Final = 3600.0
 _TIMER: Final = "guests.approval:"
 
 
-
 Decided = Iterable[Payload | Correlated]
 
 
@@ -120,7 +119,7 @@ class Guests:
             case GuestCallEnded():
                 yield from _on_end(state, event, data)
             case GuestSessionEnded() if data.session in state.sessions:
-                yield from _closed(state, data.session, state.sessions[data.session], data)
+                yield from _closed(data.session, state.sessions[data.session], data)
             case GuestWaitEnded():
                 why = "nobody answered in time" if data.why == "late" else "its hook has gone"
                 yield from _waited_in_vain(state, why, data.call_asked)
@@ -362,10 +361,10 @@ def _idle(state: GuestsState, event: Event) -> Decided:
             return
         left -= 1
         if name != event.data.session:
-            yield from _closed(state, name, session, None)
+            yield from _closed(name, session, None)
 
 
-def _closed(state: GuestsState, name: str, session: Session, ended: GuestSessionEnded | None) -> Iterator[Correlated]:
+def _closed(name: str, session: Session, ended: GuestSessionEnded | None) -> Iterator[Correlated]:
     """The end of a session and of its calls, and how far it is known what it did."""
     why, unknown, refused_ones = "its session ended", session.unknown, session.refused
     for call in session.calls.values():

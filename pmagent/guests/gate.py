@@ -52,8 +52,6 @@ from pmagent.events.errors import PmagentError
 from pmagent.events.event import Event
 from pmagent.guests import dialects
 from pmagent.guests.dialects import Printed, refusal
-from pmagent.guests.facts import look
-from pmagent.guests.policy import read_policy
 from pmagent.guests.processes import Processes
 from pmagent.guests.proof import held, unseen
 from pmagent.service.host import Host
@@ -143,7 +141,8 @@ class Gate:
             _log.warning("a hook is not understood", harness=message.harness, hook=message.event, why=heard.why)
             return refusal(f"pmagent: {heard.why}; pmagent doctor says which versions are known")
         session = session_of(heard.session)
-        await self.processes.note(session, pid, fresh=isinstance(heard, dialects.Started))
+        script = message.harness == "script"
+        self.processes.note(session, pid, fresh=isinstance(heard, dialects.Started), itself=script)
         await self.follow_policy(host)
         events = await self.told(host, message, heard, large=len(line) > SMALL_BYTES)
         if isinstance(heard, dialects.Changed) and message.mode == "enforce":
@@ -235,6 +234,8 @@ class Gate:
     async def _asked(
         self, host: Host, message: Message, heard: dialects.Asked, common: dict[str, Any]
     ) -> GuestCallAsked:
+        from pmagent.guests.facts import look  # with its parser: only who hears of calls needs it
+
         harness = self._known(message)
         facts = look(
             harness, common["session"], heard.agent, heard.agent_type, heard.tool, heard.tool_input, heard.server,
@@ -287,6 +288,8 @@ class Gate:
         """Record the policy if its files are not as they were."""
         if self._paths is not None and _marks(self._paths) == self._marks:
             return
+        from pmagent.guests.policy import read_policy
+
         policy = await anyio.to_thread.run_sync(read_policy, host.layout.workspace)
         paths = tuple(layer.path for layer in policy.layers if layer.path)
         self._paths, self._marks = paths, _marks(paths)
@@ -387,6 +390,8 @@ def _answer(message: Message, answer: Answer, reason: str) -> Printed:
 
 def _said(decided: GuestCallDecided) -> str:
     """Why, and what would mend it."""
+    if decided.approval:
+        return f"pmagent: approved ({decided.approval})"
     why = decided.why or "; ".join(decided.verdict.reasons)
     mend = "" if decided.answer == "allow" or decided.why else "".join(f"; {one}" for one in decided.verdict.mend)
     return f"pmagent: {decided.answer} ({', '.join(decided.verdict.rules)}): {why}{mend}"

@@ -19,14 +19,15 @@ class Processes:
     def __init__(self) -> None:
         self._starters: dict[str, set[tuple[int, int]]] = {}
 
-    async def note(self, session: str, hook: int, *, fresh: bool) -> None:
-        """A hook of the session asks. Looked at once a session, and when it starts again."""
+    def note(self, session: str, hook: int, *, fresh: bool, itself: bool) -> None:
+        """A hook of the session asks: whoever started it is the guest, or the process ``itself`` is. Looked at once a
+        session, and when it starts again."""
         if (session in self._starters and not fresh) or hook <= 0:
             return
         found = self._starters.setdefault(session, set())
-        for number, name, start in above(hook)[1:]:
+        for number, name, start in above(hook)[not itself :]:
             found.add((number, start))
-            if name not in _SHELLS:
+            if itself or name not in _SHELLS:
                 break
         while len(self._starters) > SESSIONS_MAX:
             del self._starters[next(iter(self._starters))]
