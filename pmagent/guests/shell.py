@@ -95,6 +95,8 @@ class _Line:
         self.root: Node | None = None
         self.last: list[Word] = []
         """The words of the simple command that was walked last."""
+        self.moved = "HOME" in line and re.search(r"HOME\W*=|HOME\b.*\bin\b|read\b.*HOME", line) is not None
+        """Whether ``~`` may mean another folder than this user's."""
         if len(self.raw) > LINE_BYTES_MAX:
             gathered.why("the line is very long")
         elif re.search(r"[\x00-\x08\x0b-\x1f\x7f]", line):
@@ -307,7 +309,7 @@ class _Line:
             self._statement(body, flow.copy(Source()))
 
     def _test_command(self, node: Node, flow: Flow) -> None:
-        self.found.start([Word(node.children[0].type)], [*flow.sets])
+        self.found.start([Word(node.children[0].type)], [*flow.sets], flow.cwd)
         text = _text(node)
         if re.search(r"\s-(?:v|R|eq|ne|lt|gt|le|ge)\s", text) and re.search(r"[$`]|\w\[", text) and \
                 not self._numbers(text, flow):  # fmt: skip
@@ -376,7 +378,7 @@ class _Line:
                 words += given
                 if any(one.text is None or not re.fullmatch(r"-[xrgaAp]+", one.text) for one in given):
                     self.found.why("a declaration that is not understood")
-        self.found.start(words, [])
+        self.found.start(words, [], flow.cwd)
 
     def _unset_command(self, node: Node, flow: Flow) -> None:
         words = [Word("unset"), *(word for child in node.named_children for word in self._words(child, flow))]
@@ -385,7 +387,7 @@ class _Line:
         for word in words[1:]:
             flow.sets[word.text or "?"] = None
             flow.variables[word.text or "?"] = Word("")
-        self.found.start(words, [])
+        self.found.start(words, [], flow.cwd)
 
     def _command(self, node: Node, flow: Flow) -> None:
         outer, sets, words, end = flow.source, dict(flow.sets), list[Word](), -1
@@ -480,7 +482,7 @@ class _Line:
                 self.found.why("braces that are not understood")
                 self._inner(node, flow)
                 return [_SPLIT]
-            return [Word(self.found.at_home(one)) for one in listed]
+            return [Word(None if one[:1] == "~" and self.moved else self.found.at_home(one)) for one in listed]
         return [self._word(node, flow)]
 
     def _word(self, node: Node, flow: Flow) -> Word:
@@ -525,7 +527,7 @@ class _Line:
         parent = node.parent
         quoted = re.sub(r"\\(.)", r"\1", raw, flags=re.DOTALL)
         if parent is not None and parent.type != "concatenation":
-            quoted = self.found.at_home(quoted) if raw[:1] == "~" else quoted
+            quoted = self.found.at_home(quoted) if raw[:1] == "~" and not self.moved else quoted
             if quoted.startswith("~"):
                 return _UNKNOWN
         if not _WILD.search(re.sub(r"\\.", "", raw)) or raw in ("[", "]"):
@@ -589,7 +591,7 @@ class _Line:
             word = self._word(child, flow)
             if number == 0 and child.type == "word" and word.text is not None and word.text.startswith("~"):
                 rest = _text(node)[1:]
-                if rest[:1] not in ("/", "") or not self.found.home:
+                if rest[:1] not in ("/", "") or not self.found.home or self.moved:
                     word = _UNKNOWN
                 else:
                     word = Word(self.found.at_home(word.text or ""), word.glob)
