@@ -24,7 +24,7 @@ SHOWN_MAX: Final = 20
 
 _NOWHERE: Final = frozenset((
     "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/stdin", "/dev/stdout",
-    "/dev/stderr",
+    "/dev/stderr", "/dev/fd/63",
 ))  # fmt: skip
 _PROC: Final = re.compile(r"/proc/(?:self|thread-self|\d+)(?:/task/\d+)?/(\w+)(/.*)?", re.ASCII | re.DOTALL)
 _SHARED: Final = ("/node_modules/", "/site-packages/", "/target/", "/.git/", "/.venv/", "/venv/")

@@ -14,14 +14,15 @@ from pmagent.guests.facts import look
 from pmagent.guests.policy import built_in, policy_of, rules_of, template
 
 FILES = {
-    ".env": "KEY=secret\n", ".gitignore": ".env\nbuild/\n.venv/\n", "README.md": "# x\n", "notes.md": "", "app.log": "",
-    "src/app.py": "def main(): ...\n", "src/util.py": "", "src/app.test.ts": "", "src/old.orig": "",
-    "tests/test_app.py": "", "tests/empty/.keep": "", "config/app.ini": "a=b\n", "data/rows.csv": "a,b\n", "data/a.txt": "", "data/b.txt": "",
-    "docs/index.md": "", "build/out.txt": "", "build/sums.txt": "", "scripts/run.sh": "ls\n", "scripts/build.py": "",
-    "scripts/build.js": "", "package.json": "{}", "Cargo.toml": "", "pyproject.toml": "", "requirements.txt": "",
-    "tsconfig.json": "{}", ".venv/bin/python": "", ".git/HEAD": "ref: refs/heads/main\n", ".git/config": "",
-    "secrets/token.txt": "t", "vendor/lib.js": "", "src/a.js": "", "a.py": "", "x": "", "list": "x",
-    ".git/hooks/pre-commit": "", ".pmagent/data/key": "k", ".pmagent/config.toml": "", ".claude/settings.json": "{}",
+    ".env": "KEY=secret\n", ".gitignore": ".env\nbuild/\n.venv/\n", "README.md": "# x\n", "notes.md": "",
+    "app.log": "", "src/app.py": "def main(): ...\n", "src/util.py": "", "src/app.test.ts": "", "src/old.orig": "",
+    "tests/test_app.py": "", "tests/empty/.keep": "", "config/app.ini": "a=b\n", "data/rows.csv": "a,b\n",
+    "data/a.txt": "", "data/b.txt": "", "docs/index.md": "", "build/out.txt": "", "build/sums.txt": "",
+    "scripts/run.sh": "ls\n", "scripts/build.py": "", "scripts/build.js": "", "package.json": "{}", "Cargo.toml": "",
+    "pyproject.toml": "", "requirements.txt": "", "tsconfig.json": "{}", ".venv/bin/python": "",
+    ".git/HEAD": "ref: refs/heads/main\n", ".git/config": "", "secrets/token.txt": "t", "vendor/lib.js": "",
+    "src/a.js": "", "a.py": "", "x": "", "list": "x", ".git/hooks/pre-commit": "", ".pmagent/data/key": "k",
+    ".pmagent/config.toml": "", ".claude/settings.json": "{}",
 }  # fmt: skip
 NORMAL = Situation(mode="NORMAL", time="2026-11-26T12:00:00.000000Z")
 KINDS = ("python", "node", "rust")
