@@ -11,7 +11,18 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from pmagent.actors.guests.matching import YES, Part, Pattern, glob, hints_of, holds, narrow, parts_of, pattern
+from pmagent.actors.guests.matching import (
+    HARMLESS,
+    YES,
+    Part,
+    Pattern,
+    glob,
+    hints_of,
+    holds,
+    narrow,
+    parts_of,
+    pattern,
+)
 from pmagent.contracts.guest_calls import ANSWERS, Answer, Call, Label, Policy, Rule, Situation, Verdict, When
 
 MODE: Final = "kernel mode"
@@ -247,6 +258,8 @@ def _by_default(
     if not left:
         return
     given = [layer for layer in policy.layers if layer.default]
+    if any(part.what == "command" and not set(part.sets) <= HARMLESS for part in left):
+        found.append(_Finding("ask", UNCLEAR, "it sets variables that may change what a program does"))
     layer = max(given, key=lambda one: ANSWERS.index(one.default or "ask"), default=None)
     answer: Answer = (layer.default if layer is not None else None) or "ask"
     name = f"{layer.name} {DEFAULT}" if layer is not None else DEFAULT
