@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import uuid
 from typing import TYPE_CHECKING, Final, cast
 
@@ -72,7 +71,7 @@ def run(
     )  # fmt: skip
     wall = str(uuid.uuid4())
     begun(app.layout, wall, asked, acting(app, operator))
-    terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    terminal = app.output.is_seen and os.isatty(0)
     outcome = attend(asked, app.layout, wall, app.environ, terminal=terminal)
     ended(app.layout, wall, outcome)
     for planted in outcome.planted:

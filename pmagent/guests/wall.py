@@ -362,6 +362,5 @@ async def _on_terminal(spec: SandboxSpec, upstream: Upstream) -> Outcome:
 
 
 def _pass_on(stream: Literal["stdout", "stderr"], content: bytes) -> None:
-    out = sys.stdout if stream == "stdout" else sys.stderr
-    out.buffer.write(content)
-    out.flush()
+    while content:
+        content = content[os.write(1 if stream == "stdout" else 2, content) :]
