@@ -58,7 +58,7 @@ def workspace(tmp_path: Path) -> Iterator[Path]:
     layout = Layout(root)
     layout.prepare()
     (root / ".pmagent" / "config.toml").write_text('[kernel]\nsurfaces = "none"\n')
-    (root / ".pmagent" / "policy.yaml").write_text("default: ask\nrules:\n- {match: Bash(echo *), answer: allow}\n")
+    (root / ".pmagent" / "policy.yaml").write_text("version: 1\nallow: [Bash(echo *)]\n")
     with running(root):
         yield root
 

@@ -49,7 +49,7 @@ def walled(here: Place, harness: str, *turns: Turn) -> None:
 
 @HARNESSES
 def test_it_works_behind_the_wall_under_the_gate(here: Place, harness: str) -> None:
-    here.policy("allow Bash(echo *)", "deny Bash(rm *)")
+    here.policy("allow Bash(echo *)", "allow Edit(**)", "deny Bash(rm *)")
     here.start()
     walled(here, harness, [here.shell(harness, "echo hi > ran.txt")], [here.shell(harness, "rm ran.txt")], "done")
     assert (here.workspace / "ran.txt").read_text() == "hi\n"
@@ -62,26 +62,30 @@ def test_it_works_behind_the_wall_under_the_gate(here: Place, harness: str) -> N
 
 @HARNESSES
 def test_what_the_policy_lets_it_try_the_wall_keeps_it_from(here: Place, harness: str) -> None:
-    """It may run any command: to switch its hooks off, read the log, end the daemon, and reach another host."""
-    here.policy("allow Bash(*)")
+    """It may run a script that switches hooks off, reads the log, ends the daemon and reaches another host."""
+    here.policy("allow Bash(*)", "allow Read(**)")
     here.start()
     assert here.daemon is not None
-    tries = (
-        "mkdir -p .claude; echo '{\"disableAllHooks\": true}' > .claude/settings.local.json",
-        "echo '{\"disableAllHooks\": true}' > ~/.claude/settings.json",
-        "echo '{}' > /etc/claude-code/managed-settings.json",
-        "cat .pmagent/data/log/* && echo READ-THE-LOG",
-        f"kill -9 {here.daemon.process.pid} && echo ENDED-THE-DAEMON",
-        "python3 -c 'import urllib.request as u; u.urlopen(\"http://example.com\")' && echo REACHED-A-HOST",
-        "touch /etc/x /usr/x ../x && echo WROTE-OUTSIDE",
-        "sleep 1; echo last",
+    script = here.workspace / "tries.sh"
+    script.write_text(
+        "mkdir -p .claude ~/.claude ~/.codex; echo '{\"disableAllHooks\": true}' > .claude/settings.local.json\n"
+        "echo '{\"disableAllHooks\": true}' > \"$CLAUDE_CONFIG_DIR/settings.json\"\n"
+        "echo '[features]\nhooks = false' > .codex/config.toml; echo '{}' > /etc/claude-code/managed-settings.json\n"
+        "cat .pmagent/data/log/* && echo READ-THE-LOG\n"
+        f"kill -9 {here.daemon.process.pid} && echo ENDED-THE-DAEMON\n"
+        "python3 -c 'import urllib.request as u; u.urlopen(\"http://example.com\")' && echo REACHED-A-HOST\n"
+        "touch /etc/x /usr/x ../x && echo WROTE-OUTSIDE\n"
+        "sleep 1; echo tried\n"
     )
-    walled(here, harness, *([here.shell(harness, line)] for line in tries), "done")
-    said = " ".join(here.models.results)
+    walled(here, harness, *([here.shell(harness, line)] for line in ("bash tries.sh", "sleep 1", "true")), "done")
+    said = here.models.results
+    assert "tried" in said[0]
     for reached in ("READ-THE-LOG", "ENDED-THE-DAEMON", "REACHED-A-HOST", "WROTE-OUTSIDE"):
-        assert f"{reached}\\n" not in said
+        assert reached not in said[0]
     assert here.daemon.process.poll() is None
     asked = [one.input["command"] for one in here.events("guest.call_asked")]
-    assert asked[-1] == tries[-1]  # hooks that were to be switched off still told of it
+    assert asked == ["bash tries.sh", "sleep 1", "true"]  # hooks that were to be switched off still tell of all
     (over,) = here.events("guest.wall_ended")
     assert "example.com" in {contact.host for contact in over.contacts if contact.verdict == "refused"}
+    (closed,) = here.events("guest.session_closed")
+    assert (closed.proof, closed.unseen) == ("gated", 0)
