@@ -25,11 +25,11 @@ Label = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_-]{0,31}(?![\s\S])")]
 
 
 LOOKED_FOR: Final = (
-    ".env", ".env.*", ".env.local", ".env.*.local", ".env.production", ".env.staging", ".envrc", "*.pem", "*.key", "*.p12",
-    "*.pfx", "*.kdbx", "*.keystore", "id_rsa", "id_ed25519", "id_ecdsa", ".netrc", ".npmrc", ".pypirc", ".git-credentials",
-    ".pgpass", ".htpasswd", "credentials", "credentials.json", "secrets.json", "secrets.yaml", "secrets.yml",
-    "secrets.toml", "*.tfstate", "*.tfvars", ".claude", ".codex", ".gemini", ".cursor", ".opencode", ".git", ".pmagent",
-    "**/.pmagent/data/key",
+    ".env", ".env.*", ".env.local", ".env.*.local", ".env.production", ".env.staging", ".envrc", "*.pem",
+    "*.key", "*.p12", "*.pfx", "*.kdbx", "*.keystore", "id_rsa", "id_ed25519", "id_ecdsa", ".netrc", ".npmrc",
+    ".pypirc", ".git-credentials", ".pgpass", ".htpasswd", "credentials", "credentials.json", "secrets.json",
+    "secrets.yaml", "secrets.yml", "secrets.toml", "*.tfstate", "*.tfvars", ".claude", ".codex", ".gemini",
+    ".cursor", ".opencode", ".git", ".pmagent", "**/.pmagent/data/key",
 )  # fmt: skip
 """Names for which a folder is searched that is read or written with all below it. A rule for another name holds such a
 call up: nobody has looked."""
