@@ -144,7 +144,11 @@ def start_behind(asked: Asked, words: Sequence[Word], valued: str, skip: int = 0
         at += 2 if words[at].text in valued.split() else 1
         if words[at - 1].text == "--":
             break
-    if inner := words[at + skip :]:
+    inner = list(words[at + skip :])
+    if asked.name == "time":  # a word of the language: variables may follow
+        while inner and _ASSIGNED.fullmatch(inner[0].text or ""):
+            asked = asked.instead(asked.words, sets=[*asked.sets, (inner.pop(0).text or "").partition("=")[0]])
+    if inner:
         understand(asked.instead(inner))
 
 
