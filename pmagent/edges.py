@@ -342,6 +342,33 @@ ALERTS: Final = Edge(
     ),
 )  # fmt: skip
 
+GUESTS: Final = Edge(
+    area="guests",
+    resources="pmagent.guests.gate:resources",
+    services=("pmagent.guests.gate:serve",),
+    status="pmagent.guests.operations:status",
+    operations={
+        "guests.approvals": Operation(
+            perform="pmagent.guests.operations:approvals", alone="pmagent.guests.operations:approvals_alone",
+            looks=True,
+        ),
+        "guests.answer": Operation(perform="pmagent.guests.operations:answer", again=True),
+        "guests.note": Operation(perform="pmagent.guests.operations:note", lowers=True, again=True),
+    },
+    commands={
+        "guests": Command("pmagent.cli.guests:guests", "the sessions of agents, or one of them"),
+        "guests tail": Command("pmagent.cli.guests:tail", "follow what agents do"),
+        "approvals": Command("pmagent.cli.guests:approvals", "agents' calls that wait for a decision"),
+        "approvals show": Command("pmagent.cli.guests:show", "exactly what a call would do"),
+        "approvals approve": Command("pmagent.cli.guests:approve", "let it through, once"),
+        "approvals reject": Command("pmagent.cli.guests:reject", "refuse it"),
+        "note": Command("pmagent.cli.guests:note", "note something in the log"),
+        "connect": Command("pmagent.cli.connect:connect", "let a coding agent's hooks tell the log what it does"),
+        "disconnect": Command("pmagent.cli.connect:disconnect", "undo that exactly"),
+        "exec": Command("pmagent.cli.guest_exec:execute", "run a program as a guest"),
+    },
+)  # fmt: skip
+
 EDGES: Final = (
     CORE,
     KERNEL,
@@ -353,6 +380,7 @@ EDGES: Final = (
     OA,
     PLA,
     ALERTS,
+    GUESTS,
 )  # fmt: skip
 """In the order in which help lists their commands."""
 
