@@ -321,8 +321,8 @@ def _by_default(
     name = f"{layer.name} {DEFAULT}" if layer is not None else DEFAULT
     rules = [one for one in (narrow(part, call) for part in left) if one]
     said = _listed([_said(part) for part in left])
-    mend = f"a rule that allows it: {', '.join(rules[:_SHOWN])}" if len(rules) == len(left) and len(left) <= _SHOWN \
-        else ""  # fmt: skip
+    shown = not found and len(rules) == len(left) <= _SHOWN
+    mend = f"a rule that allows it: {', '.join(rules)}" if shown else ""
     found.append(_Finding(answer, name, f"no rule speaks of {said}", mend))
 
 
