@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -110,8 +111,14 @@ class Bash:
         self.clear()
         self._log.unlink(missing_ok=True)
         environ = {"PATH": str(self._programs), "HOME": str(self.work.parent)}
-        subprocess.run(["/bin/bash", "-c", line], cwd=self.work, env=environ, stdin=subprocess.DEVNULL,
-                       capture_output=True, timeout=60, check=False)  # fmt: skip
+        ended, held = os.pipe()  # all processes hold it, also those in the background
+        with open(ended, "rb") as all_ended:
+            try:
+                subprocess.run(["/bin/bash", "-c", line], cwd=self.work, env=environ, stdin=subprocess.DEVNULL,
+                               capture_output=True, timeout=60, check=False, pass_fds=(held,))  # fmt: skip
+            finally:
+                os.close(held)
+            all_ended.read()
         noted = self._log.read_text("utf-8", "replace") if self._log.exists() else ""
         made = {path.name for path in self.work.iterdir()} - {"a1", "b1"}
         return [one.split("\0")[:-1] for one in noted.split(f"{END}\0") if one], made

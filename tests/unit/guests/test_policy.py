@@ -274,3 +274,33 @@ def test_the_commands_write_check_explain_and_import(tmp_path: Path) -> None:
     done = spawn("policy", "import", "claude", "s.json", cwd=workspace)
     assert done.code == 0
     assert rules_of(done.out, "project", "p", "/home/me").rules
+
+
+CEDAR = """
+@id("reads") permit(principal, action == Action::"read", resource) when { context.inside like "src/*" };
+@id("makes") permit(principal, action == Action::"command", resource) when { context.line like "cat *" };
+@id("pushes") @decision("ask") permit(principal, action == Action::"command", resource)
+  when { context.line like "git push*" };
+@id("secrets") forbid(principal, action, resource) when { context.path like "*token*" };
+"""
+
+
+def test_policies_in_cedar_count_as_rules_do(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    path = project.root / ".pmagent" / "policy.cedar"
+    path.write_text(CEDAR)
+    policy = project.with_rules("version: 1\nallow: ['Bash(ls *)', Read]")
+
+    def verdict(line: str) -> tuple[str, list[str]]:
+        found = project.shell(line, policy)
+        return found.answer, found.rules
+
+    assert verdict("cat src/app.py") == ("allow", ["cedar:makes, cedar:reads", "project:2+"])
+    assert verdict("cat README.md")[0] == "ask"
+    assert verdict("git push") == ("ask", ["cedar:pushes", "default"])
+    assert verdict("ls; cat secrets/token.txt") == ("deny", ["cedar:secrets"])
+    path.write_text(CEDAR + "forbid(principal, action, resource) when { context.nothing };")
+    assert verdict("cat src/app.py")[0] == "ask"
+    path.write_text("permit(")
+    problem = read_policy(project.root, environ={"HOME": str(project.home)}).layers[-1].problem
+    assert "policy.cedar" in problem
