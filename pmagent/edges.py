@@ -354,6 +354,7 @@ GUESTS: Final = Edge(
         ),
         "guests.answer": Operation(perform="pmagent.guests.operations:answer", again=True),
         "guests.note": Operation(perform="pmagent.guests.operations:note", lowers=True, again=True),
+        "guests.wall": Operation(perform="pmagent.guests.walls:note", lowers=True),
     },
     commands={
         "guests": Command("pmagent.cli.guests:guests", "the sessions of agents, or one of them"),
@@ -365,6 +366,13 @@ GUESTS: Final = Edge(
         "note": Command("pmagent.cli.guests:note", "note something in the log"),
         "connect": Command("pmagent.cli.connect:connect", "let a coding agent's hooks tell the log what it does"),
         "disconnect": Command("pmagent.cli.connect:disconnect", "undo that exactly"),
+        "guest": Commands(
+            "start agents behind the wall",
+            "Agents that work behind the wall.",
+            {
+                "run": Command("pmagent.cli.guest_run:run", "start an agent in a sandbox"),
+            },
+        ),
         "exec": Command("pmagent.cli.guest_exec:execute", "run a program as a guest"),
         "policy": Commands(
             "what agents may do here",

@@ -74,7 +74,7 @@ _session: Final = msgspec.json.Decoder(SessionId)
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):
     """A hook's line. ``wait``: for how many seconds its harness lets it wait; ``seen``: when it was left in the
-    spool."""
+    spool; ``wall``: the wall whose relay passed it on."""
 
     v: Literal[1]
     harness: str
@@ -82,6 +82,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     mode: GuestMode
     wait: Annotated[float, Meta(ge=0)] = 0.0
     version: str = ""
+    wall: str = ""
     payload: dict[str, Any]
     seen: Annotated[str, Meta(max_length=32)] = ""
 
@@ -214,6 +215,7 @@ class Gate:
                 return GuestSessionStarted(
                     **common, harness=self._known(message), mode=message.mode, cwd=heard.cwd[:PATH_CHARS_MAX],
                     version=_name(heard.version or message.version), model=_name(heard.model), how=_name(heard.source),
+                    wall=_name(message.wall),
                 )  # fmt: skip
             case dialects.Ended():
                 return await self._ended(host, message, heard, common)

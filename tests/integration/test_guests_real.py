@@ -151,6 +151,58 @@ def test_a_file_that_a_person_mentions_is_seen_in_the_transcript(here: Place) ->
 
 
 WAITING = "touch began; until test -e go; do sleep 0.05; done; " + RAN
+PAUSE = "until test -e go; do sleep 0.05; done"
+
+
+def waits(here: Place) -> int:
+    """The number of what waits for an operator."""
+    until(lambda: here.events("guest.approval_asked"))
+    return int(here.events("guest.approval_asked")[-1].approval)
+
+
+@HARNESSES
+def test_an_approval_lets_the_identical_retry_pass_once(here: Place, harness: str) -> None:
+    """Whatever the model says that the call is for; and the same call, once more, is asked about anew."""
+    here.policy("allow Bash(until *)", "allow Bash(test *)", "allow Bash(sleep *)")
+    here.start()
+    here.connect(harness)
+    line = "echo hi >> ran.txt"
+    first, again = here.shell(harness, line), here.shell(harness, line)
+    if harness == "claude":
+        first[1]["description"], again[1]["description"] = "greets", "greets again"
+    with running(here, harness, [first], [here.shell(harness, PAUSE)], [again], [first], "done") as agent:
+        number = waits(here)
+        assert here.decide("approve", number)["approved"]
+        (here.workspace / "go").touch()
+        done = agent.result()
+    assert (here.workspace / "ran.txt").read_text() == "hi\n"
+    assert str(number) in done.results[0]
+    used, = here.events("guest.approval_used")
+    assert used.approval == number
+    assert [one.answer for one in here.events("guest.call_decided")] == ["ask", "allow", "allow", "ask"]
+
+
+@HARNESSES
+def test_a_call_that_is_held_goes_on_when_it_is_approved(here: Place, harness: str) -> None:
+    here.start()
+    here.connect(harness, wait=600)
+    with running(here, harness, [here.shell(harness, RAN)], "done") as agent:
+        here.decide("approve", waits(here))
+        agent.result()
+    assert ran(here)
+    assert [one.end for one in here.events("guest.call_closed")] == ["ended"]
+
+
+@HARNESSES
+def test_a_call_that_is_held_and_rejected_does_not_run(here: Place, harness: str) -> None:
+    here.start()
+    here.connect(harness, wait=600)
+    with running(here, harness, [here.shell(harness, RAN)], "done") as agent:
+        here.decide("reject", waits(here))
+        done = agent.result()
+    assert not ran(here)
+    assert "pmagent" in done.results[0]
+    assert [one.end for one in here.events("guest.call_closed")] == ["refused"]
 
 
 @HARNESSES

@@ -3,6 +3,7 @@ do, and a workspace whose daemon they are connected to."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -68,8 +69,17 @@ class Place:
 
     def policy(self, *rules: str) -> None:
         """Write the project's policy: ``allow Bash(ls *)`` and so on."""
-        lines = [rule.removeprefix("allow ") for rule in rules if rule.startswith("allow ")]
-        (self.workspace / ".pmagent/policy.yaml").write_text("\n".join(lines))
+        lines = ["version: 1"]
+        for answer in ("deny", "ask", "allow"):
+            found = [rule.removeprefix(f"{answer} ") for rule in rules if rule.startswith(f"{answer} ")]
+            lines.append(f"{answer}: {json.dumps(found)}")
+        (self.workspace / ".pmagent/policy.yaml").write_text("\n".join([*lines, ""]))
+
+    def decide(self, decision: str, number: int) -> Any:
+        """An operator's answer to what waits as ``number``."""
+        shown = self.document("approvals", "show", str(number))
+        digest = ["--digest", shown["digest"]] if decision == "approve" else []
+        return self.document("approvals", decision, str(number), *digest, "--operator", "ann")
 
     def start(self) -> None:
         """Start the daemon."""
