@@ -366,6 +366,16 @@ GUESTS: Final = Edge(
         "connect": Command("pmagent.cli.connect:connect", "let a coding agent's hooks tell the log what it does"),
         "disconnect": Command("pmagent.cli.connect:disconnect", "undo that exactly"),
         "exec": Command("pmagent.cli.guest_exec:execute", "run a program as a guest"),
+        "policy": Commands(
+            "what agents may do here",
+            "The policy: what the calls of agents are judged by.",
+            {
+                "init": Command("pmagent.cli.policy:init", "write a policy from a template"),
+                "check": Command("pmagent.cli.policy:check", "say whether the policy can be used"),
+                "explain": Command("pmagent.cli.policy:explain", "what would be decided of a call, and why"),
+                "import": Command("pmagent.cli.policy:take_over", "print the rules of another program as a policy"),
+            },
+        ),
     },
 )  # fmt: skip
 
