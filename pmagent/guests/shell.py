@@ -76,6 +76,7 @@ class Flow:
         return moved or bool(changed)
 
 
+@cache
 def parser_name() -> str:
     """The parser and its version, as it stands with what it understood."""
     return f"tree-sitter-bash {version('tree-sitter-bash')}, tree-sitter {version('tree-sitter')}"
