@@ -345,7 +345,7 @@ ALERTS: Final = Edge(
 GUESTS: Final = Edge(
     area="guests",
     resources="pmagent.guests.gate:resources",
-    services=("pmagent.guests.gate:serve",),
+    services=("pmagent.guests.socket:serve",),
     status="pmagent.guests.operations:status",
     operations={
         "guests.approvals": Operation(

@@ -308,21 +308,6 @@ def resources(_: Mapping[str, str]) -> Iterable[object]:
     return (Gate(),)
 
 
-async def serve(host: Host) -> None:
-    """Answer hooks, and take in what they left while no daemon ran, until cancelled."""
-    from pmagent.guests.socket import listen
-    from pmagent.guests.spool import take_in
-
-    gate = host.resources[Gate]
-
-    async def answered(line: bytes, pid: int, gone: asyncio.Future[None]) -> bytes:
-        return await gate.answered(host, line, pid, gone)
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(take_in, host, gate)
-        await listen(host, answered)
-
-
 def understood(line: bytes) -> Message:
     """A hook's line. Raises BadHook."""
     try:
