@@ -27,7 +27,8 @@ HISTORIES = Path(__file__).parents[1] / "histories"
 
 DIGESTS = {
     "GuestAnswerRequested.digest", "GuestApprovalAsked.digest", "GuestCallAsked.digest", "GuestChanged.digest",
-    "Layer.sha256", "Policy.digest", "AppliedFile.before", "RunApplyApproved.digest", "RunApplyApproved.head", "RunApplyEnded.commit",
+    "Layer.sha256", "Policy.digest", "AppliedFile.before", "RunApplyApproved.digest", "RunApplyApproved.head",
+    "RunApplyEnded.commit",
     "HidCommitRequested.digest", "HidLinked.contract_hash", "HidPrepareRequested.digest", "HidPrepared.digest",
     "HidTold.digest", "KernelModeDecided.digest", "OaContextAnswered.sha256", "OaContextWritten.sha256",
     "PdfReading.sha256", "PlaApproved.digest", "PlaDecisionRefused.digest", "PlaDecisionRequested.digest",
