@@ -20,6 +20,7 @@ from pmagent.guests.gathered import ALL, Filter, Gathered, Word
 from pmagent.guests.policy import cedar_files
 from pmagent.guests.programs import note_address, note_patch
 from pmagent.guests.shell import parser_name, read_line
+from pmagent.workspace.git import checked_out
 
 _KINDS: Final[dict[str, Kind]] = {
     **dict.fromkeys((
@@ -99,7 +100,7 @@ def look(
         trees=[*found.trees], mentions=[one for one in found.mentions if one not in found.reads and
                                         one not in found.writes],
         spelled=[*found.spelled], hosts=[*found.hosts], outward=found.outward, starts=_clean(starts, found),
-        unclear=[*found.unclear], branch=branch_of(folder or where), hour=(now or datetime.now().astimezone()).hour,
+        unclear=[*found.unclear], branch=checked_out(folder or where), hour=(now or datetime.now().astimezone()).hour,
         parser=parser_name() if kind == "shell" else "",
     )  # fmt: skip
     files = [path for path in cedar_files(Path(root), os.environ) if path.exists()]
@@ -210,19 +211,3 @@ def _texts(value: object, depth: int = 0) -> Iterator[str]:
     elif isinstance(value, list) and depth < 6:
         for one in value:
             yield from _texts(one, depth + 1)
-
-
-def branch_of(folder: str) -> str:
-    """The git branch that is checked out around ``folder``; "" where there is none."""
-    for above in (Path(folder), *Path(folder).parents):
-        git = above / ".git"
-        try:
-            if git.is_file():
-                git = above / git.read_text("utf-8").removeprefix("gitdir:").strip()
-            elif not git.is_dir():
-                continue
-            head = (git / "HEAD").read_text("utf-8").strip()
-        except (OSError, UnicodeError):
-            return ""
-        return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else ""
-    return ""
