@@ -19,7 +19,8 @@ import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
 from pmagent.guests.gathered import Gathered, Word, strange
-from pmagent.guests.programs import Asked, understand
+from pmagent.guests.programs import Asked
+from pmagent.guests.single_programs import understand
 from pmagent.guests.words import ROUNDS_MAX, SPLIT, UNKNOWN, Flow, Source, Words, depth_of, leaves_of, text_of
 
 LINE_BYTES_MAX: Final = 64 * 1024
@@ -383,8 +384,12 @@ class _Line(Words):
         asked = Asked(
             words=words, sets=list(sets), cwd=flow.cwd, found=self.found, words_before=list(flow.source.words),
             text=flow.source.text, piped=flow.source.piped, nested=self._nested,
+            start=understand,
         )  # fmt: skip
         understand(asked)
+        if words[0].text == "time":  # a word of the language: variables behind it stay
+            for name in (match[1] for word in words if (match := re.match(r"(\w+)=", word.text or ""))):
+                flow.assign(name, SPLIT)
         if words[0].text in ("cd", "chdir"):
             self._cd(words[1:], flow)
         elif words[0].text in ("pushd", "popd"):
