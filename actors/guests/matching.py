@@ -106,23 +106,34 @@ def pattern(match: str) -> Pattern:
     return Pattern((), name=tool, any=tool == "*")
 
 
-def holds(rule: Pattern, part: Part, call: Call, *, strict: bool) -> int:
-    """Whether the rule holds for a part of the call: YES, MAYBE or NO. ``strict``: as of a rule that forbids or asks:
-    names are compared without case, programs without their folder, hosts with all below them."""
-    if not rule.parts:
-        return YES if rule.any or _tool(rule.name, call) else NO
+def holds(rule: Pattern, part: Part, root: str, *, strict: bool) -> int:
+    """Whether the rule, which names no tool, holds for a part of a call in the workspace ``root``: YES, MAYBE or NO.
+    ``strict``: as of a rule that forbids or asks: names are compared without case, programs without their folder,
+    hosts with all below them."""
     if part.what not in rule.parts:
-        return MAYBE if strict and part.what == "mention" and rule.parts[0] in ("read", "write") and \
-            _of_path(rule, part, call, strict=True) else NO  # fmt: skip
+        named = strict and part.what == "mention" and rule.parts[0] in ("read", "write")
+        return MAYBE if named and _of_path(rule, part, root, strict=True) else NO
     if part.what == "command":
         return _of_command(rule, part, strict=strict)
     if rule.any:
         return YES
     if rule.path is not None:
-        return _of_path(rule, part, call, strict=strict)
+        return _of_path(rule, part, root, strict=strict)
     if part.what == "host":
         return YES if _of_host(rule.name, part.text, strict=strict) else NO
     return YES if glob(rule.name).fullmatch(part.text) else NO
+
+
+def names_tool(rule: Pattern, call: Call) -> bool:
+    """Whether the rule names the tool of the call, and so speaks of all its parts."""
+    return not rule.parts and (rule.any or _tool(rule.name, call))
+
+
+def first_words(part: Part) -> list[str] | None:
+    """The names by which a rule may speak of this command; None: any."""
+    forms = _forms(part.words, strict=True) if part.words else []
+    names = [form[0] for form in forms]
+    return None if not names or None in names else [name for name in names if name is not None]
 
 
 def parts_of(call: Call) -> Iterator[Part]:
@@ -353,7 +364,7 @@ def _path(spec: str) -> Path:
     segments = text.strip("/").split("/")
     if any(one in ("..", ".") for one in segments):
         raise BadRule(f"{spec[:60]!r} holds . or ..", "write the path without them; // begins at the root of all files")
-    exact = _path_regex(text.strip("/"))
+    exact = ("" if anchor else "(?:.*/)?") + _path_regex(text.strip("/"))
     head = []
     for one in segments:
         if re.search(r"[*?\[]", one):
@@ -390,35 +401,26 @@ def _path_regex(text: str) -> str:
     return "".join(made) + r"(?:/.*)?"
 
 
-def _of_path(rule: Pattern, part: Part, call: Call, *, strict: bool) -> int:
+def _of_path(rule: Pattern, part: Part, root: str, *, strict: bool) -> int:
     if rule.path is None:
         return YES
     path, regex = rule.path, rule.path.folded if strict else rule.path.exact
     if path.anchor == "/":
         rest: str | None = part.text.lstrip("/")
     else:
-        rest = _inside(part.text, call.root)
+        rest = _inside(part.text, root)
     if path.anchor == "" and rest is None and strict:
         rest = part.text.lstrip("/")
-    if rest is not None and (_anywhere(regex, rest) if path.anchor == "" else regex.fullmatch(rest)):
+    if rest is not None and regex.fullmatch(rest):
         return YES
-    return _below(path, part, call) if strict and part.whole else NO
+    return _below(path, part, root) if strict and part.whole else NO
 
 
-def _anywhere(regex: re.Pattern[str], rest: str) -> bool:
-    at = 0
-    while at >= 0:
-        if regex.fullmatch(rest, at):
-            return True
-        at = rest.find("/", at) + 1 or -1
-    return False
-
-
-def _below(path: Path, part: Part, call: Call) -> int:
+def _below(path: Path, part: Part, root: str) -> int:
     """Whether a path that fits may lie below a folder that is taken whole."""
     if path.anchor == "":
         return NO if path.looked_for else MAYBE
-    head = f"/{path.head}" if path.anchor == "/" else f"{call.root.rstrip('/')}/{path.head}".rstrip("/")
+    head = f"/{path.head}" if path.anchor == "/" else f"{root.rstrip('/')}/{path.head}".rstrip("/")
     head, folder = head.translate(_FOLD), part.text.rstrip("/").translate(_FOLD)
     return MAYBE if head.startswith(f"{folder}/") or f"{folder}/".startswith(f"{head}/") else NO
 

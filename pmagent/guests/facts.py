@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pmagent.contracts.guest_calls import Call, Harness, Kind
-from pmagent.guests.gathered import Filter, Gathered, Word
+from pmagent.guests.gathered import ALL, Filter, Gathered, Word
 from pmagent.guests.programs import note_address, note_patch
 from pmagent.guests.shell import parser_name, read_line
 
@@ -180,7 +180,7 @@ def _of_writing(tool: str, tool_input: Mapping[str, Any], found: Gathered, cwd: 
         return
     paths = _named(tool_input, found)
     for path in paths:
-        found.write(Word(found.at_home(path)), cwd, tree=tool.startswith("delete"))
+        found.write(Word(found.at_home(path)), cwd, tree=ALL if tool.startswith("delete") else None)
     if not paths:
         found.why("the call names no file")
 

@@ -19,10 +19,12 @@ ENTRIES_MAX: Final = 20_000
 """So many entries below a folder are looked through; a larger one is not understood."""
 PATHS_MAX: Final = 200
 """So many paths a glob or a folder may bring."""
+SHOWN_MAX: Final = 20
+"""So many words a wildcard is shown as."""
 
 _NOWHERE: Final = frozenset((
     "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/stdin", "/dev/stdout",
-    "/dev/stderr",
+    "/dev/stderr", "/dev/fd/63",
 ))  # fmt: skip
 _PROC: Final = re.compile(r"/proc/(?:self|thread-self|\d+)(?:/task/\d+)?/(\w+)(/.*)?", re.ASCII | re.DOTALL)
 _SHARED: Final = ("/node_modules/", "/site-packages/", "/target/", "/.git/", "/.venv/", "/venv/")
@@ -78,11 +80,20 @@ class Gathered:
         """Note why the call is not wholly understood."""
         self.unclear[reason] = None
 
-    def start(self, words: Sequence[Word], sets: Sequence[str]) -> None:
+    def start(self, words: Sequence[Word], sets: Sequence[str], cwd: str | None) -> None:
         """Note a program that would be started."""
-        command = Command(words=[one.shown for one in words], sets=list(dict.fromkeys(sets)))
+        shown = [word for one in words for word in ([one.shown] if not one.glob else self._listed(one.text or "", cwd))]
+        command = Command(words=shown, sets=list(dict.fromkeys(sets)))
         if command not in self.commands:
             self.commands.append(command)
+
+    def _listed(self, pattern: str, cwd: str | None) -> list[str | None]:
+        """A wildcard as a rule sees it: below a folder that it names, the files that are there; else it may stand for
+        any word."""
+        if "/" not in re.split(r"[*?\[]", pattern)[0] or (cwd is None and pattern[0] != "/"):
+            return [None]
+        found = list(islice(glob.iglob(pattern, root_dir=cwd, recursive=True), SHOWN_MAX + 1))
+        return [_encodable(one) for one in found] or [pattern] if len(found) <= SHOWN_MAX else [None]
 
     def read(self, word: Word, cwd: str | None, *, tree: Filter | None = None) -> None:
         """Note that a file is read, or with ``tree`` what lies below a folder."""
@@ -91,12 +102,21 @@ class Gathered:
             if tree is not None:
                 self._whole(path, self.reads, tree)
 
-    def write(self, word: Word, cwd: str | None, *, tree: bool = False, link: bool = False) -> None:
+    def names(self, word: Word, cwd: str | None) -> None:
+        """Note that the names in a folder are read; that of a file tells nothing."""
+        known = len(self.unclear)
+        paths = [path for path in self._paths(word, cwd) if os.path.isdir(path)]
+        if word.text is not None:
+            for reason in [one for one in list(self.unclear)[known:] if one.endswith("(hard links)")]:
+                del self.unclear[reason]
+        self.reads.update(dict.fromkeys(paths))
+
+    def write(self, word: Word, cwd: str | None, *, tree: Filter | None = None, link: bool = False) -> None:
         """Note that a file is written, removed or made; ``link``: a link of that name itself, not what it leads to."""
         for path in self._paths(word, cwd):
             self.writes[path] = None
-            if tree:
-                self._whole(path, self.writes, ALL)
+            if tree is not None:
+                self._whole(path, self.writes, tree)
         if link and word.text is not None and cwd is not None and not word.glob:
             folder, name = posixpath.split(word.text.rstrip("/"))
             if name not in ("", ".", ".."):
@@ -216,7 +236,7 @@ class Gathered:
                 into[f"{path}/{_KEY}"] = None
             if name not in (".git", "node_modules", ".pmagent"):
                 folders.append(entry.path)
-            if name in _NAMES:
+            if name in _NAMES and (name != ".git" or of.ignored):
                 into[path] = self.trees[path] = None
         elif _any(name, _NAMES) and (not of.include or _any(name, of.include)):
             into[path] = None

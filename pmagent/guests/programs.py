@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from pmagent.guests.gathered import Filter, Gathered, Word
+from pmagent.guests.gathered import ALL, Filter, Gathered, Word
 
 _DATA: Final[dict[str, Any]] = tomllib.loads(Path(__file__).with_name("programs.toml").read_text("utf-8"))
 ANY_TEXT: Final = frozenset(_DATA["any_text"].split())
@@ -46,6 +46,8 @@ class Spec(msgspec.Struct, frozen=True):
     scripts: str = ""
 
 
+_WRITTEN: Final = {"uniq": 1, "xxd": 1, "zip": 0}
+"""The one of its operands that a program of readers writes."""
 SPECS: Final[dict[str, Spec]] = {
     name: spec for spec in msgspec.convert(_DATA["spec"], list[Spec]) for name in spec.names.split()
 }
@@ -96,7 +98,7 @@ def understand(asked: Asked) -> None:
     from pmagent.guests.single_programs import ROUTINES
 
     found, name = asked.found, asked.name
-    found.start(asked.words, asked.sets)
+    found.start(asked.words, asked.sets, asked.cwd)
     if asked.words[0].shown is None:
         asked.why("a program whose name is known only when the line runs")
         found.outward = True
@@ -142,7 +144,11 @@ def start_behind(asked: Asked, words: Sequence[Word], valued: str, skip: int = 0
         at += 2 if words[at].text in valued.split() else 1
         if words[at - 1].text == "--":
             break
-    if inner := words[at + skip :]:
+    inner = list(words[at + skip :])
+    if asked.name == "time":  # a word of the language: variables may follow
+        while inner and _ASSIGNED.fullmatch(inner[0].text or ""):
+            asked = asked.instead(asked.words, sets=[*asked.sets, (inner.pop(0).text or "").partition("=")[0]])
+    if inner:
         understand(asked.instead(inner))
 
 
@@ -157,7 +163,8 @@ def given(text: str, options: Iterable[str]) -> str:
     """The one of the options that a word gives, in a shortened or joined form too; "" for none."""
     name = text.split("=", maxsplit=1)[0]
     for one in options:
-        if name == one or (one.startswith("--") and len(name) > 3 and one.startswith(name)):
+        longer = one.startswith("--") and len(name) > 3 and one.startswith(name)
+        if name == one or longer or (one == "+" and text[0] == "+"):
             return one
         if len(one) == 2 and re.match(r"-[^-]", text) and one[1] in re.split(r"[=/]", text)[0][1:]:
             return one
@@ -238,8 +245,11 @@ def by_spec(asked: Asked, spec: Spec) -> None:
     for number, word in enumerate(operands):
         if word.text == "-":
             continue
-        if spec.takes == "write" or (name in ("uniq", "xxd") and number == 1):
-            found.write(word, cwd, tree=whole or name == "chmod", link=name in ("rm", "unlink", "mkdir"))
+        if spec.takes == "list":
+            found.names(word, cwd)
+        elif spec.takes == "write" or number == _WRITTEN.get(name):
+            tree = ALL if whole or name == "chmod" else None
+            found.write(word, cwd, tree=tree, link=name in ("rm", "unlink", "mkdir"))
         else:
             found.read(word, cwd, tree=_filter(asked) if whole else None)
 
@@ -317,12 +327,19 @@ def _shell(asked: Asked) -> None:
             asked.why(f"{asked.name} {text[:20]} is not looked into")
         at += 2 if text == "-o" else 1
     if at < len(rest):
-        asked.found.read(rest[at] if rest[at].text != "-" else Word(None), asked.cwd)
-        mentions(asked)
+        _script(asked, rest[at])
     elif asked.text is not None:
         asked.nested(asked.text, asked.cwd, asked.sets)
     elif not {"--version", "--help"} & set(asked.texts):
         asked.why(f"{asked.name} runs what it reads")
+
+
+def _script(asked: Asked, word: Word) -> None:
+    """A program's code lies in a file."""
+    if re.match(r"/dev/|/proc/|-$", word.text or ""):
+        asked.why(f"{asked.name} runs what it reads")
+    asked.found.read(word, asked.cwd)
+    mentions(asked)
 
 
 def _interpreter(asked: Asked) -> None:
@@ -339,7 +356,7 @@ def _interpreter(asked: Asked) -> None:
             asked.why(f"code for {asked.name} stands in the line")
             return
         if re.match("[^-]", text):
-            asked.found.read(word, asked.cwd)
+            _script(asked, word)
             return
         if text in ("-", ""):
             break

@@ -11,6 +11,7 @@ import glob
 import os
 import posixpath
 import re
+from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import version
 from typing import Final, NamedTuple
@@ -29,12 +30,15 @@ ROUNDS_MAX: Final = 20
 
 _UNKNOWN: Final = Word(None)
 _SPLIT: Final = Word(None, split=True)
+_PIPE: Final = "/dev/fd/63"
+"""The name of what a process substitution gives."""
 _PLAIN: Final = re.compile(r"[\w./:@%+=,-]+", re.ASCII)
 _WILD: Final = re.compile(r"[*?\[\]]")
 _STATEMENTS: Final = frozenset((
     "program", "subshell", "compound_statement", "do_group", "else_clause", "elif_clause", "if_statement",
-    "while_statement", "case_item", "negated_command",
+    "case_item", "negated_command",
 ))  # fmt: skip
+_BRANCHES: Final = ("if_statement", "else_clause", "elif_clause", "case_item")
 _LOCAL: Final = re.compile(r"[a-z_][a-z0-9_]*", re.ASCII)
 _ENDS: Final = re.compile(r"(?:exit|return)\b")
 
@@ -63,13 +67,13 @@ class Flow:
         made.variables, made.sets = dict(self.variables), dict(self.sets)
         return made
 
-    def blur(self, before: Flow) -> None:
-        """Forget what has changed since: it may have run or not."""
-        if self.cwd != before.cwd:
-            self.cwd = None
-        for name, word in list(self.variables.items()):
-            if before.variables.get(name) != word:
-                self.variables[name] = _SPLIT
+    def blur(self, before: Flow) -> bool:
+        """Forget what has changed since: it may have run or not. Whether anything has."""
+        changed = [name for name, word in self.variables.items() if before.variables.get(name) != word]
+        moved = self.cwd != before.cwd
+        self.variables.update(dict.fromkeys(changed, _SPLIT))
+        self.cwd = None if moved else self.cwd
+        return moved or bool(changed)
 
 
 def parser_name() -> str:
@@ -95,6 +99,8 @@ class _Line:
         self.root: Node | None = None
         self.last: list[Word] = []
         """The words of the simple command that was walked last."""
+        self.moved = "HOME" in line and re.search(r"HOME\W*=|HOME\b.*\bin\b|read\b.*HOME", line) is not None
+        """Whether ``~`` may mean another folder than this user's."""
         if len(self.raw) > LINE_BYTES_MAX:
             gathered.why("the line is very long")
         elif re.search(r"[\x00-\x08\x0b-\x1f\x7f]", line):
@@ -125,6 +131,8 @@ class _Line:
             gap = self.raw[at : leaf.start_byte]
             if gap.strip(b" \t\n\\") or b"\\" in gap.replace(b"\\\n", b""):
                 self.found.why("the line holds characters that the parser passes over")
+            if b"\\\n" in gap and b"\n" in gap.replace(b"\\\n", b""):
+                self.found.why("a line goes on over an empty one")
             if b"\\\n" in gap and not re.search(rb"(^|[\s;&|(])\\\n", self.raw[max(0, at - 1) : leaf.start_byte]):
                 self.found.why("a line goes on within a word")
             if leaf.type == "comment":
@@ -132,8 +140,8 @@ class _Line:
                     self.found.why("a # within a word")
                 if b"\\\n" in (leaf.text or b""):
                     self.found.why("a comment that goes on")
-            elif leaf.type == "word" and b"`" in (leaf.text or b""):
-                self.found.why("a backquote within a word")
+            elif leaf.type == "word" and re.search(rb"[`\n]", leaf.text or b""):
+                self.found.why("a backquote or a new line within a word")
             at, last = max(at, leaf.end_byte), leaf
         if self.raw[at:].strip(b" \t\n") or (last is not None and last.is_missing):
             self.found.why("the line holds characters that the parser passes over")
@@ -156,19 +164,29 @@ class _Line:
         inner = flow.copy() if kind == "subshell" else flow
         before = flow.copy()
         for name, child in _fields(node):
+            behind = child.next_sibling
             if kind == "case_item" and name == "value":
                 self._inner(child, inner)
+            elif child.is_named and behind is not None and behind.type == "&":
+                self._statement(child, inner.copy())
             elif child.is_named:
                 self._statement(child, inner)
-                if kind in ("if_statement", "else_clause", "elif_clause", "while_statement", "case_item"):
+                if kind in _BRANCHES:
                     inner.blur(before)
             elif kind == "compound_statement" and child.type == "((":
                 self._arithmetic(node, flow)
-        if kind in ("while_statement", "case_item"):
-            flow.blur(before)
-        for child in node.children:
-            if child.type == "&" and kind in ("program", "do_group", "compound_statement", "subshell"):
-                inner.blur(before)
+
+    def _while_statement(self, node: Node, flow: Flow) -> None:
+        self._rounds(node.named_children, flow)
+
+    def _rounds(self, nodes: Sequence[Node], flow: Flow) -> None:
+        """What a loop repeats: the second round may begin otherwise than the first."""
+        for _ in range(2):
+            before = flow.copy()
+            for child in nodes:
+                self._statement(child, flow)
+            if not flow.blur(before):
+                return
 
     def _list(self, node: Node, flow: Flow, *, inner: bool = False) -> None:
         children = [child for child in node.children if child.is_named and child.type != "comment"]
@@ -225,6 +243,8 @@ class _Line:
 
     def _heredoc(self, node: Node, flow: Flow) -> Source:
         start = body = None
+        if not any(child.type == "heredoc_end" and child.end_byte > child.start_byte for child in node.children):
+            self.found.why("a here-document without its end")
         for name, child in _fields(node):
             if child.type == "heredoc_start":
                 start = child
@@ -278,7 +298,7 @@ class _Line:
             if not _LOCAL.fullmatch(name):
                 flow.sets[name] = None
             if body is not None:
-                self._statement(body, flow)
+                self._rounds([body], flow)
             flow.blur(before)
 
     def _c_style_for_statement(self, node: Node, flow: Flow) -> None:
@@ -288,10 +308,8 @@ class _Line:
             self.found.why("arithmetic that is computed")
         for match in re.finditer(r"[A-Za-z_]\w*", text):
             flow.variables[match[0]] = Word(None)
-        before = flow.copy()
         if body is not None:
-            self._statement(body, flow)
-        flow.blur(before)
+            self._rounds([body], flow)
 
     def _case_statement(self, node: Node, flow: Flow) -> None:
         for name, child in _fields(node):
@@ -307,7 +325,7 @@ class _Line:
             self._statement(body, flow.copy(Source()))
 
     def _test_command(self, node: Node, flow: Flow) -> None:
-        self.found.start([Word(node.children[0].type)], [*flow.sets])
+        self.found.start([Word(node.children[0].type)], [*flow.sets], flow.cwd)
         text = _text(node)
         if re.search(r"\s-(?:v|R|eq|ne|lt|gt|le|ge)\s", text) and re.search(r"[$`]|\w\[", text) and \
                 not self._numbers(text, flow):  # fmt: skip
@@ -376,7 +394,7 @@ class _Line:
                 words += given
                 if any(one.text is None or not re.fullmatch(r"-[xrgaAp]+", one.text) for one in given):
                     self.found.why("a declaration that is not understood")
-        self.found.start(words, [])
+        self.found.start(words, [], flow.cwd)
 
     def _unset_command(self, node: Node, flow: Flow) -> None:
         words = [Word("unset"), *(word for child in node.named_children for word in self._words(child, flow))]
@@ -385,7 +403,7 @@ class _Line:
         for word in words[1:]:
             flow.sets[word.text or "?"] = None
             flow.variables[word.text or "?"] = Word("")
-        self.found.start(words, [])
+        self.found.start(words, [], flow.cwd)
 
     def _command(self, node: Node, flow: Flow) -> None:
         outer, sets, words, end = flow.source, dict(flow.sets), list[Word](), -1
@@ -397,7 +415,7 @@ class _Line:
             elif child.type == "comment":
                 continue
             elif child.type == "$":
-                words.append(Word("$"))
+                self.found.why("a text that is translated")
             else:
                 if child.start_byte == end:
                     self.found.why("words that nothing divides")
@@ -480,7 +498,7 @@ class _Line:
                 self.found.why("braces that are not understood")
                 self._inner(node, flow)
                 return [_SPLIT]
-            return [Word(self.found.at_home(one)) for one in listed]
+            return [Word(None if one[:1] == "~" and self.moved else self.found.at_home(one)) for one in listed]
         return [self._word(node, flow)]
 
     def _word(self, node: Node, flow: Flow) -> Word:
@@ -499,7 +517,7 @@ class _Line:
             return self._computed(node, flow)
         if kind == "process_substitution":
             self._substitution(node, flow)
-            return Word("/dev/null")
+            return Word(_PIPE)
         if kind == "arithmetic_expansion":
             self._arithmetic(node, flow)
             self._inner(node, flow)
@@ -525,7 +543,7 @@ class _Line:
         parent = node.parent
         quoted = re.sub(r"\\(.)", r"\1", raw, flags=re.DOTALL)
         if parent is not None and parent.type != "concatenation":
-            quoted = self.found.at_home(quoted) if raw[:1] == "~" else quoted
+            quoted = self.found.at_home(quoted) if raw[:1] == "~" and not self.moved else quoted
             if quoted.startswith("~"):
                 return _UNKNOWN
         if not _WILD.search(re.sub(r"\\.", "", raw)) or raw in ("[", "]"):
@@ -539,17 +557,17 @@ class _Line:
         for child in node.children:
             if child.type == '"' or child.type == '$"':
                 continue
-            between = self.raw[at : child.start_byte].decode("utf-8", "replace")
+            between = _unescaped(self.raw[at : child.start_byte].decode("utf-8", "replace"))
             at = child.end_byte
             if child.type == "string_content" or not child.is_named:
-                text: str | None = re.sub(r"\\([\"\\$`])|\\\n", r"\1", _text(child))
+                text: str | None = _unescaped(_text(child))
             elif name := re.fullmatch(r"\$(?:(\w+)|\{(\w+)\})", _text(child), re.ASCII):
                 text = self._variable(name[1] or name[2], flow, quoted=True).shown
             else:
                 text = self._word(child, flow).shown
             made = None if made is None or text is None else [*made, between, text]
         if made is not None:
-            made.append(self.raw[at : node.end_byte - 1].decode("utf-8", "replace"))
+            made.append(_unescaped(self.raw[at : node.end_byte - 1].decode("utf-8", "replace")))
         inner = [child for child in node.named_children if child.type != "string_content"]
         if len(node.named_children) == 1 and inner and inner[0].type == "simple_expansion":
             known = flow.variables.get(_text(inner[0])[1:])
@@ -589,7 +607,7 @@ class _Line:
             word = self._word(child, flow)
             if number == 0 and child.type == "word" and word.text is not None and word.text.startswith("~"):
                 rest = _text(node)[1:]
-                if rest[:1] not in ("/", "") or not self.found.home:
+                if rest[:1] not in ("/", "") or not self.found.home or self.moved:
                     word = _UNKNOWN
                 else:
                     word = Word(self.found.at_home(word.text or ""), word.glob)
@@ -606,6 +624,11 @@ class _Line:
         pairs = zip(made, node.children, strict=True)
         return Word("".join(text if is_glob or child.type == "word" else glob.escape(text)
                             for (text, is_glob), child in pairs), glob=True)  # fmt: skip
+
+
+def _unescaped(text: str) -> str:
+    """A text between double quotes as the program gets it."""
+    return re.sub(r"\\([\"\\$`])|\\\n", r"\1", text)
 
 
 def _braces(text: str) -> list[str]:

@@ -89,7 +89,7 @@ def _producer(words: Sequence[Word]) -> tuple[list[Word], Filter] | None:
     names = any(re.fullmatch(r"-[a-zA-Z]*l[a-zA-Z]*|--files-with-matches|--name-only|--files", text) for text in rest)
     if name == "git" and (rest[:1] == ["ls-files"] or (rest[:1] in (["diff"], ["grep"]) and names)):
         globs = tuple(text.rsplit("/", 1)[-1] for text in rest[1:] if text.startswith("*"))
-        return [Word(".")], Filter(globs)
+        return [Word(".")], Filter(globs, ignored=False)
     if name in ("ls", "fd") or (name in ("grep", "rg") and names):
         return [Word(".")], ALL if name in ("grep", "ls") else Filter(hidden=False)
     return None
@@ -102,17 +102,17 @@ def _of_files(asked: Asked, inner: Sequence[Word], placed: str, of: tuple[list[W
     one = asked.instead(words, words_before=[], text=None, piped=True)
     name = one.name
     if name in ANY_TEXT:
-        asked.found.start(words, asked.sets)
+        asked.found.start(words, asked.sets, asked.cwd)
     elif of is None or name not in PLAIN_READERS or (name == "sed" and not _sed_known(one)):
         understand(one)
         asked.why(f"{name or 'a program'} is started for files that are known only when the line runs")
     else:
-        asked.found.start(words, asked.sets)
+        asked.found.start(words, asked.sets, asked.cwd)
         mentions(asked.instead(inner))
         writing = name in ("rm", "touch", "chmod") or (name == "sed" and _in_place(one))
         for folder in of[0]:
             if writing:
-                asked.found.write(folder, asked.cwd, tree=True)
+                asked.found.write(folder, asked.cwd, tree=ALL)
             else:
                 asked.found.read(folder, asked.cwd, tree=of[1])
 
@@ -134,7 +134,7 @@ def _find(asked: Asked) -> None:
             at = end
         elif text == "-delete":
             for word in folders:
-                found.write(word, asked.cwd, tree=True)
+                found.write(word, asked.cwd, tree=ALL)
         elif text.startswith(("-fprint", "-fls")):
             found.write(following, asked.cwd)
         elif text in ("-newer", "-samefile", "-anewer", "-cnewer", "-files0-from"):
@@ -233,16 +233,16 @@ def _copy(asked: Asked) -> None:
     for word in sources:
         found.read(word, cwd, tree=ALL if whole or name == "ln" else None)
         if name == "mv":
-            found.write(word, cwd, tree=True, link=True)
+            found.write(word, cwd, tree=ALL, link=True)
         if name == "ln" and target is not None and not (word.text or "/").startswith("/"):
             found.read(Word(posixpath.join(posixpath.dirname(target.text or ""), word.text or "")), cwd, tree=ALL)
     if target is not None:
-        found.write(target, cwd, tree=whole, link=True)
+        found.write(target, cwd, tree=ALL if whole else None, link=True)
         if target.shown is None or cwd is None or not os.path.isdir(posixpath.join(cwd, target.text or "")):
             return
         for word in sources:
             into = posixpath.join(target.text or "", posixpath.basename((word.shown or "").rstrip("/")) or ".")
-            found.write(Word(into), cwd, tree=whole or word.shown is None, link=True)
+            found.write(Word(into), cwd, tree=ALL if whole or word.shown is None else None, link=True)
 
 
 def _dd(asked: Asked) -> None:
@@ -267,12 +267,16 @@ def _tar(asked: Asked) -> None:
         if text == "-C" or text.startswith("--dir"):
             folder = text.partition("=")[2] or "".join(texts[number + 1 : number + 2])
             cwd = None if cwd is None or not folder else posixpath.normpath(posixpath.join(cwd, folder))
-    names = [word for word in asked.rest[len(old) :] if not (word.text or "").startswith("-")]
+    names = [word for word in asked.rest[len(old) :] if not re.match("-.", word.text or "")]
+    if "f" not in flags and not any(text.startswith("--fi") for text in texts):
+        names.insert(0, Word("-"))
+    if names[:1] == [Word("-")]:
+        names[0] = Word("/dev/stdin")
     if "t" in flags or "--list" in texts:
         found.read(names[0] if names else Word(None), asked.cwd)
     elif "x" in flags or any(text.startswith(("--ext", "--get")) for text in texts):
         found.read(names[0] if names else Word(None), asked.cwd)
-        found.write(Word("."), cwd, tree=True)
+        found.write(Word("."), cwd, tree=ALL)
     else:
         found.write(names[0] if names else Word(None), asked.cwd)
         for word in names[1:]:
@@ -287,7 +291,7 @@ def _unzip(asked: Asked) -> None:
     texts = asked.texts
     if not any(given(one, ("-l", "-p", "-t", "-Z")) for one in options):
         folder = texts[texts.index("-d") + 1] if "-d" in texts[:-1] else "."
-        asked.found.write(Word(folder), asked.cwd, tree=True)
+        asked.found.write(Word(folder), asked.cwd, tree=ALL)
 
 
 def _apply_patch(asked: Asked) -> None:
@@ -309,7 +313,7 @@ def _curl(asked: Asked) -> None:
     operands += [asked.rest[number + 1] for number, text in enumerate(texts[:-1]) if text == "--url"]
     operands += [Word(text[6:]) for text in texts if text.startswith("--url=")]
     for text in texts:
-        for one in re.findall(r"(?:^|[=;<]|^-[dFHT])[@<]([^;]+)", text):
+        for one in re.findall(r"[@<]([^;@<]+)", text):
             found.read(Word(one), asked.cwd)
     saves = any(given(one, ("-O", "--remote-name", "-J", "--remote-name-all")) for one in options)
     if saves if name == "curl" else not any(given(one, ("-O", "--output-document", "--spider")) for one in options):
@@ -379,11 +383,12 @@ def _git_command(asked: Asked, sub: str, texts: Sequence[str]) -> None:
     if sub == "grep":
         found.read(Word("."), asked.cwd, tree=Filter(hidden=True, ignored=False))
     if sub == "clean" and any(re.match(r"-[a-zA-Z]*f|--force", text) for text in texts):
-        found.write(Word("."), asked.cwd, tree=True)
+        others = any(re.match(r"-[a-zA-Z]*[xX]", text) for text in texts)
+        found.write(Word("."), asked.cwd, tree=ALL if others else Filter(ignored=False))
     if sub in ("rm", "mv"):
         for word in asked.rest[1:]:
             if not (word.text or "").startswith("-"):
-                found.write(word, asked.cwd, tree=True, link=True)
+                found.write(word, asked.cwd, tree=ALL, link=True)
     words = asked.words
     mentions(asked.instead([word for number, word in enumerate(words) if words[number - 1].text not in _MESSAGE]))
 
