@@ -354,6 +354,9 @@ GUESTS: Final = Edge(
         ),
         "guests.answer": Operation(perform="pmagent.guests.operations:answer", again=True),
         "guests.note": Operation(perform="pmagent.guests.operations:note", lowers=True, again=True),
+        "guests.import": Operation(
+            perform="pmagent.guests.importing:perform", seconds="pmagent.guests.importing:seconds", lowers=True,
+        ),
     },
     commands={
         "guests": Command("pmagent.cli.guests:guests", "the sessions of agents, or one of them"),
@@ -365,6 +368,8 @@ GUESTS: Final = Edge(
         "note": Command("pmagent.cli.guests:note", "note something in the log"),
         "connect": Command("pmagent.cli.connect:connect", "let a coding agent's hooks tell the log what it does"),
         "disconnect": Command("pmagent.cli.connect:disconnect", "undo that exactly"),
+        "import": Command("pmagent.cli.guest_history:import_", "record what agents' transcripts hold"),
+        "what-if": Command("pmagent.cli.guest_history:what_if", "judge the calls of the log by a policy"),
         "exec": Command("pmagent.cli.guest_exec:execute", "run a program as a guest"),
     },
 )  # fmt: skip
