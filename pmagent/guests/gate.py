@@ -110,7 +110,7 @@ class Gate:
         for event in events:
             data = event.data
             if isinstance(data, GuestApprovalUsed | GuestCallClosed):
-                waiting = self._waiting.get(data.request)
+                waiting = self._waiting.get(data.call_asked)
                 if waiting is not None and not waiting.done():
                     waiting.set_result(isinstance(data, GuestApprovalUsed))
 

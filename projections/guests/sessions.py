@@ -134,7 +134,7 @@ def _after(report: Report, event: Event) -> Report:
             return _changed(report, data.approval, needed=data.needed)
         case GuestApprovalGiven(approval=number, operator_id=who):
             return replace(report, approved={**report.approved, number: [*report.approved.get(number, []), who]})
-        case GuestApprovalUsed(approval=number, request=position):
+        case GuestApprovalUsed(approval=number, call_asked=position):
             whose = report.approved.get(number, [])
             left = {key: one for key, one in report.approved.items() if key != number}
             return _changed(replace(report, approved=left), position, approval=number, operators=whose)
@@ -143,7 +143,7 @@ def _after(report: Report, event: Event) -> Report:
         case GuestCallEnded(call=call, ok=ok, duration_ms=took):
             found = next((one for one in report.open.values() if one.call == call and call), None)
             return _changed(report, found.position, ok=ok, duration_ms=took) if found is not None else report
-        case GuestCallClosed(request=position, end=end, why=why):
+        case GuestCallClosed(call_asked=position, end=end, why=why):
             return _closed(report, position, event.time, end=end, why=why)
         case _:
             return _of_session(report, event)
