@@ -22,6 +22,7 @@ from msgspec import Meta
 
 from pmagent.contracts.control import REASON_CHARS_MAX, Channel, OperatorId
 from pmagent.contracts.guest_calls import Answer, Call, Harness, Policy, Rule, Verdict
+from pmagent.contracts.orchestra_events import NetContact
 from pmagent.contracts.payload import END, Payload, blob, event_type
 from pmagent.contracts.pla_events import Proof
 
@@ -69,7 +70,7 @@ class GuestPolicyRead(Payload, frozen=True, kw_only=True):
 @event_type("guest.session_started")
 class GuestSessionStarted(GuestFact, frozen=True, kw_only=True):
     """A session began: its hooks reach the daemon. ``version`` and ``model`` are the harness's words, ``how`` too
-    (startup, resume, …)."""
+    (startup, resume, …). ``wall``: the wall behind which it works ("": none)."""
 
     harness: Harness
     mode: GuestMode
@@ -77,6 +78,38 @@ class GuestSessionStarted(GuestFact, frozen=True, kw_only=True):
     version: Name = ""
     model: Name = ""
     how: Name = ""
+    wall: Name = ""
+
+
+@event_type("guest.wall_started")
+class GuestWallStarted(Payload, frozen=True, kw_only=True):
+    """An operator starts an agent in a sandbox, under the id ``wall``. It may write ``writes``, read ``reads`` too, and
+    reach ``hosts``; ``login``: it has its harness's own folder of this user, and the key."""
+
+    wall: Name
+    harness: Harness
+    mode: GuestMode
+    operator_id: OperatorId
+    program: Path
+    hosts: list[Name]
+    writes: list[Path]
+    reads: list[Path]
+    login: bool
+
+
+@event_type("guest.wall_ended")
+class GuestWallEnded(Payload, frozen=True, kw_only=True):
+    """The agent of this wall has ended, with all that it started. ``exceeded``: the limit for which it was killed.
+    ``contacts``: whom it reached or asked for, ``contacts_dropped`` more were not kept; ``planted``: what it left that
+    may not lie there, and where that was moved."""
+
+    wall: Name
+    exit_code: int | None
+    signal: int | None
+    exceeded: Text
+    contacts: list[NetContact]
+    contacts_dropped: Count
+    planted: list[Text]
 
 
 @event_type("guest.session_ended")

@@ -345,7 +345,7 @@ ALERTS: Final = Edge(
 GUESTS: Final = Edge(
     area="guests",
     resources="pmagent.guests.gate:resources",
-    services=("pmagent.guests.gate:serve",),
+    services=("pmagent.guests.socket:serve",),
     status="pmagent.guests.operations:status",
     operations={
         "guests.approvals": Operation(
@@ -357,6 +357,7 @@ GUESTS: Final = Edge(
         "guests.import": Operation(
             perform="pmagent.guests.importing:perform", seconds="pmagent.guests.importing:seconds", lowers=True,
         ),
+        "guests.wall": Operation(perform="pmagent.guests.walls:note", lowers=True),
     },
     commands={
         "guests": Command("pmagent.cli.guests:guests", "the sessions of agents, or one of them"),
@@ -370,7 +371,24 @@ GUESTS: Final = Edge(
         "disconnect": Command("pmagent.cli.connect:disconnect", "undo that exactly"),
         "import": Command("pmagent.cli.guest_history:import_", "record what agents' transcripts hold"),
         "what-if": Command("pmagent.cli.guest_history:what_if", "judge the calls of the log by a policy"),
+        "guest": Commands(
+            "start agents behind the wall",
+            "Agents that work behind the wall.",
+            {
+                "run": Command("pmagent.cli.guest_run:run", "start an agent in a sandbox"),
+            },
+        ),
         "exec": Command("pmagent.cli.guest_exec:execute", "run a program as a guest"),
+        "policy": Commands(
+            "what agents may do here",
+            "The policy: what the calls of agents are judged by.",
+            {
+                "init": Command("pmagent.cli.policy:init", "write a policy from a template"),
+                "check": Command("pmagent.cli.policy:check", "say whether the policy can be used"),
+                "explain": Command("pmagent.cli.policy:explain", "what would be decided of a call, and why"),
+                "import": Command("pmagent.cli.policy:take_over", "print the rules of another program as a policy"),
+            },
+        ),
     },
 )  # fmt: skip
 

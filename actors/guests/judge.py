@@ -26,7 +26,7 @@ from pmagent.actors.guests.matching import (
     parts_of,
     pattern,
 )
-from pmagent.contracts.guest_calls import ANSWERS, Answer, Call, Label, Policy, Rule, Situation, Verdict, When
+from pmagent.contracts.guest_calls import ANSWERS, Answer, Call, Label, Opinion, Policy, Rule, Situation, Verdict, When
 
 MODE: Final = "kernel mode"
 UNUSABLE: Final = "policy not usable"
@@ -133,6 +133,8 @@ def _judged(call: Call, policy: Policy, situation: Situation) -> Verdict:
             "ask", LABELS, "the session has read something private and something untrusted, and this may send it out",
             "go on in a new session",
         ))  # fmt: skip
+    if call.opinion is not None:
+        _by_opinion(call.opinion, allowed, found)
     if None in allowed:
         _by_default(policy, call, parts, allowed, found)
     return _verdict(policy, [one for one in allowed if one is not None], found, gains)
@@ -306,6 +308,18 @@ def _by_mode(mode: str, parts: list[Part], allowed: list[_Held | None], found: l
         found.append(_Finding("ask", MODE, f"{known}: a person decides on all but reading", "pmagent oa snapshot"))
 
 
+def _by_opinion(opinion: Opinion, allowed: list[_Held | None], found: list[_Finding]) -> None:
+    """What another engine's policies say counts as the rules do."""
+    name = ", ".join(opinion.rules)
+    if opinion.answer != "allow":
+        found.append(_Finding(opinion.answer, name, f"{opinion.engine} says {opinion.answer}"))
+        return
+    rule = Rule(id=name, match=opinion.engine, answer="allow")
+    for number, one in enumerate(allowed):
+        if one is None:
+            allowed[number] = _Held(-1, rule, Pattern(()), "", always=True)
+
+
 def _by_default(
     policy: Policy, call: Call, parts: list[Part], allowed: list[_Held | None], found: list[_Finding]
 ) -> None:
@@ -321,8 +335,8 @@ def _by_default(
     name = f"{layer.name} {DEFAULT}" if layer is not None else DEFAULT
     rules = [one for one in (narrow(part, call) for part in left) if one]
     said = _listed([_said(part) for part in left])
-    mend = f"a rule that allows it: {', '.join(rules[:_SHOWN])}" if len(rules) == len(left) and len(left) <= _SHOWN \
-        else ""  # fmt: skip
+    shown = not found and len(rules) == len(left) <= _SHOWN
+    mend = f"a rule that allows it: {', '.join(rules)}" if shown else ""
     found.append(_Finding(answer, name, f"no rule speaks of {said}", mend))
 
 

@@ -45,5 +45,7 @@ LINES: Final[dict[str, Line]] = {
     "{unknown} unknown",
     "guest.session_ended": "{session} ended ({reason}), transcript {transcript}: {calls} calls, {unseen} unseen",
     "guest.session_started": "{harness} {version} began {session} in {cwd} [{mode}]",
+    "guest.wall_ended": "wall {wall} ended, exit code {exit_code}, signal {signal} {exceeded}",
+    "guest.wall_started": "{operator_id} starts {harness} behind wall {wall} [{mode}]: {program}, hosts {hosts}",
     "guest.wait_ended": "the hook of {call_asked} waits no longer ({why})",
 }

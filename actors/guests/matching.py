@@ -306,14 +306,14 @@ def _strict(rule: Sequence[str], words: Sequence[str | None]) -> int:
     for option in options:
         if not found:
             break
-        found = min(found, _option(option, words[1:]))
+        found = min(found, _option(option, words))
     return found
 
 
 def _option(option: str, words: Sequence[str | None]) -> int:
     """Whether an option is among the words: itself, its letters in any order (``-fr``), or a longer or shorter form
     of it (``--force``, ``--for``, ``-f``), of which nobody knows whether it means the same."""
-    if any(word is not None and _word(option, word) for word in words):
+    if any(word is not None and _word(option, word) for word in words[1:]):
         return YES
     name = option.lstrip("-").split("=")[0].rstrip("*")
     short = not option.startswith("--")

@@ -12,8 +12,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
+
 from pmagent.contracts.guest_calls import Call, Harness, Kind
+from pmagent.guests.cedar import opinion_of
 from pmagent.guests.gathered import ALL, Filter, Gathered, Word
+from pmagent.guests.policy import cedar_files
 from pmagent.guests.programs import note_address, note_patch
 from pmagent.guests.shell import parser_name, read_line
 
@@ -89,7 +93,7 @@ def look(
         for text in _texts(tool_input):
             if found.outward and len(text) < 1024 and "\n" not in text:
                 found.mention(text.removeprefix("file://"), folder)
-    return Call(
+    call = Call(
         harness=harness, session=session, tool=tool, kind=kind, agent=agent, agent_type=agent_type, server=server,
         cwd=cwd, root=where, commands=found.commands, reads=[*found.reads], writes=[*found.writes],
         trees=[*found.trees], mentions=[one for one in found.mentions if one not in found.reads and
@@ -98,6 +102,8 @@ def look(
         unclear=[*found.unclear], branch=branch_of(folder or where), hour=(now or datetime.now().astimezone()).hour,
         parser=parser_name() if kind == "shell" else "",
     )  # fmt: skip
+    files = [path for path in cedar_files(Path(root), os.environ) if path.exists()]
+    return msgspec.structs.replace(call, opinion=opinion_of(call, files)) if files else call
 
 
 def _clean(text: str, found: Gathered) -> str:
@@ -208,15 +214,24 @@ def _texts(value: object, depth: int = 0) -> Iterator[str]:
 
 def branch_of(folder: str) -> str:
     """The git branch that is checked out around ``folder``; "" where there is none."""
-    for above in (Path(folder), *Path(folder).parents):
-        git = above / ".git"
-        try:
-            if git.is_file():
-                git = above / git.read_text("utf-8").removeprefix("gitdir:").strip()
-            elif not git.is_dir():
-                continue
-            head = (git / "HEAD").read_text("utf-8").strip()
-        except (OSError, UnicodeError):
+    above = folder  # looked at with every call: a path is a text here
+    while not os.path.lexists(git := f"{above}/.git"):
+        if above in ("", "/"):
             return ""
-        return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else ""
-    return ""
+        above = above.rpartition("/")[0]
+    try:
+        if os.path.isfile(git):
+            git = os.path.join(above, _beginning(git).removeprefix("gitdir:").strip())
+        head = _beginning(f"{git}/HEAD").strip()
+    except (OSError, UnicodeError):
+        return ""
+    return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else ""
+
+
+def _beginning(path: str) -> str:
+    """The first 4 KiB of a file. Raises OSError, UnicodeError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        return os.read(descriptor, 4096).decode("utf-8")
+    finally:
+        os.close(descriptor)

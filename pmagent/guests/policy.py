@@ -18,12 +18,14 @@ from pmagent.contracts.guest_calls import Answer, Label, Layer, LayerName, Polic
 from pmagent.contracts.shape import Misfit, fit
 from pmagent.contracts.text import BadText, decoded, from_yaml
 from pmagent.events.errors import PmagentError
+from pmagent.guests import cedar
 
 FILE: Final = ".pmagent/policy.yaml"
 BYTES_MAX: Final = 256 * 1024
 RULES_MAX: Final = 2000
 TEMPLATES: Final = Path(__file__).with_name("templates")
 _ANSWERS: Final[tuple[Answer, ...]] = ("deny", "ask", "allow")
+_LAYERS: Final[tuple[LayerName, ...]] = ("project", "user")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z", re.ASCII)
 
 
@@ -66,9 +68,17 @@ def read_policy(workspace: Path, session: Sequence[Rule] = (), environ: Mapping[
         _layer("user", user_file(environ), home),
         _layer("project", workspace / FILE, home),
     ]
+    files = zip(_LAYERS, cedar_files(workspace, environ), strict=False)
+    layers += (one for name, path in files if (one := cedar.layer(name, path)) is not None)
     if session:
         layers.append(Layer(name="session", rules=list(session)))
     return policy_of(layers)
+
+
+def cedar_files(workspace: Path, environ: Mapping[str, str]) -> list[Path]:
+    """Where policies in Cedar lie: the workspace's, the user's."""
+    own = user_file(environ)
+    return [(workspace / FILE).with_suffix(".cedar"), *([own.with_suffix(".cedar")] if own is not None else [])]
 
 
 def policy_of(layers: list[Layer]) -> Policy:

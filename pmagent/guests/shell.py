@@ -76,6 +76,7 @@ class Flow:
         return moved or bool(changed)
 
 
+@cache
 def parser_name() -> str:
     """The parser and its version, as it stands with what it understood."""
     return f"tree-sitter-bash {version('tree-sitter-bash')}, tree-sitter {version('tree-sitter')}"
@@ -133,7 +134,7 @@ class _Line:
                 self.found.why("the line holds characters that the parser passes over")
             if b"\\\n" in gap and b"\n" in gap.replace(b"\\\n", b""):
                 self.found.why("a line goes on over an empty one")
-            if b"\\\n" in gap and not re.search(rb"(^|[\s;&|(])\\\n", self.raw[max(0, at - 1) : leaf.start_byte]):
+            if gap.startswith(b"\\\n") and last is not None and (last.is_named or last.type in "'\"`)}]"):
                 self.found.why("a line goes on within a word")
             if leaf.type == "comment":
                 if at and not re.search(rb"[\s;&|()]$", self.raw[: leaf.start_byte]):
@@ -372,6 +373,8 @@ class _Line:
                 self.found.why("an assignment that computes")
             self._inner(node, flow)
             return re.split(r"\W", name)[0], _SPLIT
+        if value is not None and self.raw[value.start_byte - 1 : value.start_byte] != b"=":
+            self.found.why("an assignment that is not understood")
         words = [] if value is None else self._words(value, flow)
         word = words[0] if len(words) == 1 else Word("") if value is None else _SPLIT
         if word.text is not None and not word.glob and word.text.startswith("~"):
@@ -510,6 +513,8 @@ class _Line:
         if kind == "string":
             return self._quoted(node, flow)
         if kind == "simple_expansion":
+            if not re.fullmatch(r"\$(?:\w+|[@*#?$!-])", raw, re.ASCII):
+                self.found.why("an expansion that is not understood")
             return self._variable(raw[1:], flow)
         if kind == "expansion":
             return self._expansion(node, raw, flow)

@@ -276,7 +276,8 @@ def _tar(asked: Asked) -> None:
         found.read(names[0] if names else Word(None), asked.cwd)
     elif "x" in flags or any(text.startswith(("--ext", "--get")) for text in texts):
         found.read(names[0] if names else Word(None), asked.cwd)
-        found.write(Word("."), cwd, tree=ALL)
+        found.write(Word("."), cwd)
+        asked.why("which files an archive brings")
     else:
         found.write(names[0] if names else Word(None), asked.cwd)
         for word in names[1:]:
@@ -291,7 +292,8 @@ def _unzip(asked: Asked) -> None:
     texts = asked.texts
     if not any(given(one, ("-l", "-p", "-t", "-Z")) for one in options):
         folder = texts[texts.index("-d") + 1] if "-d" in texts[:-1] else "."
-        asked.found.write(Word(folder), asked.cwd, tree=ALL)
+        asked.found.write(Word(folder), asked.cwd)
+        asked.why("which files an archive brings")
 
 
 def _apply_patch(asked: Asked) -> None:

@@ -13,8 +13,11 @@ import socket
 from collections.abc import Awaitable, Callable
 from typing import Final, cast
 
+import anyio
 import structlog
 
+from pmagent.guests.gate import Gate
+from pmagent.guests.spool import take_in
 from pmagent.service.host import Host
 from pmagent.service.wire import peer_pid, peer_uid
 from pmagent.workspace.layout import reachable
@@ -29,6 +32,18 @@ Answered = Callable[[bytes, int, "asyncio.Future[None]"], Awaitable[bytes]]
 """(line, process that asks, done when it has gone) -> the line to print."""
 
 _log = structlog.get_logger("pmagent")
+
+
+async def serve(host: Host) -> None:
+    """Answer hooks, and take in what they left while no daemon ran, until cancelled."""
+    gate = host.resources[Gate]
+
+    async def answered(line: bytes, pid: int, gone: asyncio.Future[None]) -> bytes:
+        return await gate.answered(host, line, pid, gone)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(take_in, host, gate)
+        await listen(host, answered)
 
 
 async def listen(host: Host, answered: Answered) -> None:
