@@ -13,8 +13,6 @@ import msgspec
 
 from pmagent.actors.guests.matching import (
     HARMLESS,
-    NO,
-    YES,
     Part,
     Pattern,
     first_words,
@@ -26,6 +24,7 @@ from pmagent.actors.guests.matching import (
     parts_of,
     pattern,
 )
+from pmagent.actors.guests.paths import NO, YES
 from pmagent.contracts.guest_calls import ANSWERS, Answer, Call, Label, Opinion, Policy, Rule, Situation, Verdict, When
 
 MODE: Final = "kernel mode"

@@ -20,6 +20,7 @@ from pmagent.guests.gathered import ALL, Filter, Gathered, Word
 from pmagent.guests.policy import cedar_files
 from pmagent.guests.programs import note_address, note_patch
 from pmagent.guests.shell import parser_name, read_line
+from pmagent.workspace.git import checked_out
 
 _KINDS: Final[dict[str, Kind]] = {
     **dict.fromkeys((
@@ -99,7 +100,7 @@ def look(
         trees=[*found.trees], mentions=[one for one in found.mentions if one not in found.reads and
                                         one not in found.writes],
         spelled=[*found.spelled], hosts=[*found.hosts], outward=found.outward, starts=_clean(starts, found),
-        unclear=[*found.unclear], branch=branch_of(folder or where), hour=(now or datetime.now().astimezone()).hour,
+        unclear=[*found.unclear], branch=checked_out(folder or where), hour=(now or datetime.now().astimezone()).hour,
         parser=parser_name() if kind == "shell" else "",
     )  # fmt: skip
     files = [path for path in cedar_files(Path(root), os.environ) if path.exists()]
@@ -210,28 +211,3 @@ def _texts(value: object, depth: int = 0) -> Iterator[str]:
     elif isinstance(value, list) and depth < 6:
         for one in value:
             yield from _texts(one, depth + 1)
-
-
-def branch_of(folder: str) -> str:
-    """The git branch that is checked out around ``folder``; "" where there is none."""
-    above = folder  # looked at with every call: a path is a text here
-    while not os.path.lexists(git := f"{above}/.git"):
-        if above in ("", "/"):
-            return ""
-        above = above.rpartition("/")[0]
-    try:
-        if os.path.isfile(git):
-            git = os.path.join(above, _beginning(git).removeprefix("gitdir:").strip())
-        head = _beginning(f"{git}/HEAD").strip()
-    except (OSError, UnicodeError):
-        return ""
-    return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else ""
-
-
-def _beginning(path: str) -> str:
-    """The first 4 KiB of a file. Raises OSError, UnicodeError."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    try:
-        return os.read(descriptor, 4096).decode("utf-8")
-    finally:
-        os.close(descriptor)

@@ -13,7 +13,8 @@ from typing import Any, Final, Literal
 import msgspec
 import yaml
 
-from pmagent.actors.guests.matching import BadRule, pattern
+from pmagent.actors.guests.matching import pattern
+from pmagent.actors.guests.paths import BadRule
 from pmagent.contracts.guest_calls import Answer, Label, Layer, LayerName, Policy, Rule, Shape, When
 from pmagent.contracts.shape import Misfit, fit
 from pmagent.contracts.text import BadText, decoded, from_yaml

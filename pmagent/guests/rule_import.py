@@ -14,7 +14,8 @@ from typing import Any, Final
 
 import msgspec
 
-from pmagent.actors.guests.matching import BadRule, pattern
+from pmagent.actors.guests.matching import pattern
+from pmagent.actors.guests.paths import BadRule
 from pmagent.contracts.guest_calls import Answer
 from pmagent.contracts.text import BadText, from_json
 from pmagent.guests.policy import BadPolicy

@@ -1,4 +1,5 @@
-"""Programs whose arguments are read by a routine of their own (``pmagent.guests.programs``)."""
+"""What a program's arguments say, and the programs of which a routine of their own reads them
+(``pmagent.guests.programs``)."""
 
 from __future__ import annotations
 
@@ -15,17 +16,24 @@ from pmagent.guests.gathered import ALL, Filter, Word
 from pmagent.guests.programs import (
     ANY_TEXT,
     GIT,
+    INTERPRETERS,
+    ODD,
     PLAIN_READERS,
+    SHELLS,
     SPECS,
     WRAPPERS,
     Asked,
+    by_spec,
     given,
+    interpreter,
     mentions,
     note_address,
     note_patch,
     parted,
     refuse,
-    understand,
+    shell,
+    start_behind,
+    unknown,
     words_known,
 )
 
@@ -58,12 +66,12 @@ def _env(asked: Asked) -> None:
         if text == "--":
             break
     if inner := rest[at:]:
-        understand(asked.instead(inner, sets=sets, cwd=cwd))
+        asked.start(asked.instead(inner, sets=sets, cwd=cwd))
 
 
 def _command(asked: Asked) -> None:
     if asked.texts[:1] not in (["-v"], ["-V"]):
-        understand(asked.instead([word for word in asked.rest if word.text not in ("-p", "--")] or [Word("true")]))
+        asked.start(asked.instead([word for word in asked.rest if word.text not in ("-p", "--")] or [Word("true")]))
 
 
 def _xargs(asked: Asked) -> None:
@@ -104,7 +112,7 @@ def _of_files(asked: Asked, inner: Sequence[Word], placed: str, of: tuple[list[W
     if name in ANY_TEXT:
         asked.found.start(words, asked.sets, asked.cwd)
     elif of is None or name not in PLAIN_READERS or (name == "sed" and not _sed_known(one)):
-        understand(one)
+        one.start(one)
         asked.why(f"{name or 'a program'} is started for files that are known only when the line runs")
     else:
         asked.found.start(words, asked.sets, asked.cwd)
@@ -401,3 +409,32 @@ ROUTINES: Final[dict[str, Callable[[Asked], None]]] = {
     "dd": _dd, "tar": _tar, "unzip": _unzip, "apply_patch": _apply_patch, "applypatch": _apply_patch, "set": _set,
     "curl": _curl, "wget": _curl, "ssh": _ssh, "scp": _ssh, "sftp": _ssh, "git": _git,
 }  # fmt: skip
+
+
+def understand(asked: Asked) -> None:
+    """Note the program, and what its arguments say."""
+    found, name = asked.found, asked.name
+    found.start(asked.words, asked.sets, asked.cwd)
+    if asked.words[0].shown is None:
+        asked.why("a program whose name is known only when the line runs")
+        found.outward = True
+        return
+    if "/" in (asked.words[0].text or ""):
+        found.mention(asked.words[0].text or "", asked.cwd)
+    refuse(asked, name)
+    if name in ODD:
+        asked.why(f"{name} is not looked into")
+        found.outward = True
+        mentions(asked)
+    elif name in ROUTINES:
+        ROUTINES[name](asked)
+    elif name in WRAPPERS:
+        start_behind(asked, asked.rest, WRAPPERS[name], 1 if name in ("timeout", "taskset", "chrt") else 0)
+    elif name in SHELLS:
+        shell(asked)
+    elif name in INTERPRETERS:
+        interpreter(asked)
+    elif name in SPECS:
+        by_spec(asked, SPECS[name])
+    else:
+        unknown(asked)

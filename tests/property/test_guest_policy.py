@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pmagent.actors.guests.judge import UNUSABLE, judge
-from pmagent.actors.guests.matching import BadRule, Part, holds, narrow, pattern
+from pmagent.actors.guests.matching import Part, holds, narrow, pattern
+from pmagent.actors.guests.paths import BadRule
 from pmagent.contracts.guest_calls import ANSWERS, Call, Command, Layer, Policy, Rule, Situation
 from pmagent.guests.gathered import Gathered
 from pmagent.guests.shell import read_line
