@@ -354,6 +354,9 @@ GUESTS: Final = Edge(
         ),
         "guests.answer": Operation(perform="pmagent.guests.operations:answer", again=True),
         "guests.note": Operation(perform="pmagent.guests.operations:note", lowers=True, again=True),
+        "guests.import": Operation(
+            perform="pmagent.guests.importing:perform", seconds="pmagent.guests.importing:seconds", lowers=True,
+        ),
         "guests.wall": Operation(perform="pmagent.guests.walls:note", lowers=True),
     },
     commands={
@@ -366,6 +369,8 @@ GUESTS: Final = Edge(
         "note": Command("pmagent.cli.guests:note", "note something in the log"),
         "connect": Command("pmagent.cli.connect:connect", "let a coding agent's hooks tell the log what it does"),
         "disconnect": Command("pmagent.cli.connect:disconnect", "undo that exactly"),
+        "import": Command("pmagent.cli.guest_history:import_", "record what agents' transcripts hold"),
+        "what-if": Command("pmagent.cli.guest_history:what_if", "judge the calls of the log by a policy"),
         "guest": Commands(
             "start agents behind the wall",
             "Agents that work behind the wall.",
