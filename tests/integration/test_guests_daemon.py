@@ -6,14 +6,17 @@ import json
 import socket
 import stat
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from pmagent.actors.guests.lines import LINES
 from pmagent.contracts.payload import types
 from pmagent.events.event import Event
+from pmagent.guests.processes import Processes, above
 from pmagent.workspace.layout import Layout, reachable
 from tests.support.commands import PMAGENT, SECONDS, pmagent
 from tests.support.daemons import running
@@ -27,7 +30,7 @@ deny: ["Bash(rm *)"]
 rules:
   - {match: "Bash(deploy *)", answer: ask, approvals: 2, reason: four eyes}
 """
-EDIT = {"file_path": "notes.txt", "old_string": "a\nb", "new_string": "a\nc"}
+EDIT: dict[str, Any] = {"file_path": "notes.txt", "old_string": "a\nb", "new_string": "a\nc"}
 
 
 def governed(workspace: Path, policy: str = POLICY) -> Layout:
@@ -85,6 +88,7 @@ def test_a_session_from_its_start_to_its_report(workspace: Path) -> None:
     with running(workspace), agent(workspace) as one:
         assert one.hook("SessionStart", source="startup") == (0, "", "")
         allowed = one.call("Bash", command="git status --short", description="look")
+        assert allowed.code == 0, allowed
         assert json.loads(allowed.out)["hookSpecificOutput"]["permissionDecision"] == "allow"
         one.returned("Bash", tool_response={"stdout": "x" * 5000})
         denied = one.call("Bash", command="rm -rf /")
@@ -115,17 +119,14 @@ def test_a_session_from_its_start_to_its_report(workspace: Path) -> None:
     assert [(call["operators"], call["end"]) for call in used] == [(["ada"], "unknown")]
     assert [call["end"] for call in report["calls"]][:2] == ["ended", "refused"]
     text = pmagent(workspace, "guests", "s").out
-    assert "approved by ada" in text
-    assert "all is well" in text
+    assert b"approved by ada" in text
+    assert b"all is well" in text
     tail = pmagent(workspace, "guests", "tail", "--no-follow", "-n", "5", "--format", "json").out.splitlines()
     assert [json.loads(event)["type"].partition(".")[0] for event in tail] == ["guest"] * 5
 
 
 def test_a_hook_that_waits_is_let_through_when_two_operators_have_approved(workspace: Path) -> None:
     governed(workspace)
-    secret = "correct horse battery staple"
-    for name in ("ada", "grace"):
-        pmagent(workspace, "operators", "add", name, "--secret-stdin", environ={}) if False else None
     with running(workspace), agent(workspace) as one:
         one.begin("PreToolUse", "enforce", 60, tool_name="Bash", tool_use_id="t", tool_input={"command": "make x"})
         until(lambda: waiting(workspace))
@@ -145,8 +146,6 @@ def test_a_hook_that_waits_is_let_through_when_two_operators_have_approved(works
 
 def until(stands: Callable[[], object]) -> None:
     """Return when something stands."""
-    import time
-
     end = time.monotonic() + SECONDS
     while not stands():
         assert time.monotonic() < end
@@ -182,7 +181,7 @@ def test_the_socket_takes_what_hooks_say_and_nothing_else(workspace: Path) -> No
 def test_secrets_are_masked_and_an_approval_is_for_the_unmasked_call(workspace: Path) -> None:
     layout = governed(workspace)
     secret, other = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2, "ghp_" + "z9Y8x7W6v5U4t3S2r1Q0" * 2
-    big = {"file_path": "big.txt", "content": f"{secret} " + "line\n" * 10_000}
+    big: dict[str, Any] = {"file_path": "big.txt", "content": f"{secret} " + "line\n" * 10_000}
     with running(workspace), agent(workspace) as one:
         for token in (secret, other):
             one.call("Bash", command=f"curl -H 'Authorization: token {token}' https://example.org")
@@ -258,16 +257,12 @@ def test_a_program_as_a_guest(workspace: Path) -> None:
 
 
 def test_each_type_of_guests_has_its_line() -> None:
-    from pmagent.actors.guests.lines import LINES
-
     ours = {name for name, cls in types().items() if name.startswith("guest.") and cls.__module__.startswith("pmagent")}
     assert ours == LINES.keys()
 
 
 def test_an_agent_is_found_by_its_processes(workspace: Path) -> None:
     """Its own commands are; those of others are not."""
-    from pmagent.guests.processes import Processes, above
-
     made = Agent(workspace, "s")
     known, pid = Processes(), made._process.pid
     known.note("s", pid, fresh=False, itself=True)
