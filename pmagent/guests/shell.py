@@ -56,8 +56,9 @@ class _Line(Words):
         self.depth = depth
         self.raw = line.encode("utf-8", "surrogatepass")
         self.root: Node | None = None
-        self.last: list[Word] = []
-        """The words of the simple command that was walked last."""
+        self._behind: dict[int, list[Node]] = {}
+        """Redirections that the parser gives to a list or pipe, by the command to which bash gives them: its last."""
+        self.last: list[Word] = []  # the words of the simple command that was walked last
         self.moved = "HOME" in line and re.search(r"HOME\W*=|HOME\b.*\bin\b|read\b.*HOME", line) is not None
         """Whether ``~`` may mean another folder than this user's."""
         if len(self.raw) > LINE_BYTES_MAX:
@@ -108,6 +109,9 @@ class _Line(Words):
     # -- statements --------------------------------------------------------------------------------------------------
 
     def _statement(self, node: Node, flow: Flow) -> None:
+        if redirects := self._behind.pop(node.id, None):
+            self._redirected(node, redirects, flow)
+            return
         kind = node.type
         handler = getattr(self, f"_{kind}", None)
         if kind in _STATEMENTS:
@@ -180,12 +184,24 @@ class _Line(Words):
                 given = Source(tuple(self.last) if simple else (), piped=True)
 
     def _redirected_statement(self, node: Node, flow: Flow) -> None:
-        outer, body = flow.source, node.child_by_field_name("body")
+        body = node.child_by_field_name("body")
+        redirects = [child for name, child in _fields(node) if name == "redirect"]
         for name, child in _fields(node):
-            if name == "redirect":
-                flow.source = self._redirect(child, flow)
-            elif child.is_named and child != body:
+            if name != "redirect" and child.is_named and child != body:
                 self._statement(child, flow)
+        last = body
+        while last is not None and last.type in ("list", "pipeline", "negated_command") and last.named_children:
+            last = last.named_children[-1]
+        if body is None or last is None or last == body:
+            self._redirected(body, redirects, flow)
+        else:
+            self._behind[last.id] = redirects
+            self._statement(body, flow)
+
+    def _redirected(self, body: Node | None, redirects: Sequence[Node], flow: Flow) -> None:
+        outer = flow.source
+        for one in redirects:
+            flow.source = self._redirect(one, flow)
         if body is not None:
             self._statement(body, flow)
         flow.source = outer
