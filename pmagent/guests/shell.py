@@ -56,8 +56,7 @@ class _Line(Words):
         self.depth = depth
         self.raw = line.encode("utf-8", "surrogatepass")
         self.root: Node | None = None
-        self._behind: dict[int, list[Node]] = {}
-        """Redirections that the parser gives to a list or pipe, by the command to which bash gives them: its last."""
+        self._behind: dict[int, list[Node]] = {}  # redirections of a list or pipe, by its last command: it has them
         self.last: list[Word] = []  # the words of the simple command that was walked last
         self.moved = "HOME" in line and re.search(r"HOME\W*=|HOME\b.*\bin\b|read\b.*HOME", line) is not None
         """Whether ``~`` may mean another folder than this user's."""
@@ -65,6 +64,8 @@ class _Line(Words):
             gathered.why("the line is very long")
         elif re.search(r"[\x00-\x08\x0b-\x1f\x7f]", line):
             gathered.why("the line holds control characters")
+        elif re.search(r"\{\w+\}[<>]", line):
+            gathered.why("a redirection that sets a variable")
         elif depth > 4:
             gathered.why("lines within lines, too deep")
         else:
@@ -100,8 +101,8 @@ class _Line(Words):
                     self.found.why("a # within a word")
                 if b"\\\n" in (leaf.text or b""):
                     self.found.why("a comment that goes on")
-            elif leaf.type == "word" and re.search(rb"[`\n]", leaf.text or b""):
-                self.found.why("a backquote or a new line within a word")
+            elif leaf.type == "word" and re.search(rb"[`\n]|(?<!\\)[ \t]", leaf.text or b""):
+                self.found.why("a backquote or white space within a word")
             at, last = max(at, leaf.end_byte), leaf
         if self.raw[at:].strip(b" \t\n") or (last is not None and last.is_missing):
             self.found.why("the line holds characters that the parser passes over")
@@ -171,7 +172,7 @@ class _Line(Words):
         if not inner and len(children) > 1 and both:
             first = children[0]
             keep = before.copy()
-            if first.type != "list" and _is_cd(first):
+            if first.type == "command" and text_of(first).split()[:1] == ["cd"]:
                 keep.cwd = after.cwd if flow.cwd == after.cwd else keep.cwd
             flow.blur(keep)
 
@@ -439,10 +440,6 @@ class _Line(Words):
                 self._file_redirect(child, inner)
             else:
                 self._statement(child, inner)
-
-
-def _is_cd(node: Node) -> bool:
-    return node.type == "command" and text_of(node).split()[:1] == ["cd"]
 
 
 def _fields(node: Node) -> list[tuple[str | None, Node]]:
