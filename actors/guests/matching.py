@@ -190,7 +190,7 @@ def _of_command(rule: Pattern, part: Part, *, strict: bool) -> int:
     if rule.any:
         return YES
     if not part.words:
-        return MAYBE if strict else NO
+        return NO  # nothing is started, or it is not understood: that is asked anyway
     compare = _strict if strict else _words
     return max(compare(rule.words, form) for form in _forms(part.words, strict=strict))
 

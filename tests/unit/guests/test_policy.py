@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
@@ -19,8 +22,9 @@ from tests.support.policies import NORMAL, Project
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    return Project(tmp_path_factory.mktemp("policies"))
+def project() -> Iterator[Project]:
+    with TemporaryDirectory(dir="/var/tmp") as folder:  # the templates let everybody write into /tmp
+        yield Project(Path(folder))
 
 
 def rules(text: str) -> Layer:
@@ -304,3 +308,12 @@ def test_policies_in_cedar_count_as_rules_do(tmp_path: Path) -> None:
     path.write_text("permit(")
     problem = read_policy(project.root, environ={"HOME": str(project.home)}).layers[-1].problem
     assert "policy.cedar" in problem
+
+
+def test_without_the_parser_no_command_line_is_allowed(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("pmagent.guests.shell", "pmagent.guests.words"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setitem(sys.modules, "tree_sitter", None)
+    found = judge(project.call("Bash", command="ls"), project.policy, NORMAL)
+    assert found.answer == "ask"
+    assert any("pmagent[guests]" in reason for reason in found.reasons)
