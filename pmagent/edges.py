@@ -352,6 +352,9 @@ GUESTS: Final = Edge(
             perform="pmagent.guests.operations:approvals", alone="pmagent.guests.operations:approvals_alone",
             looks=True,
         ),
+        "guests.written": Operation(
+            perform="pmagent.guests.operations:written", alone="pmagent.guests.operations:written_alone", looks=True
+        ),
         "guests.answer": Operation(perform="pmagent.guests.operations:answer", again=True),
         "guests.note": Operation(perform="pmagent.guests.operations:note", lowers=True, again=True),
         "guests.import": Operation(

@@ -34,6 +34,7 @@ from pmagent.events.errors import NotFound, PmagentError
 from pmagent.events.event import Event, time_after
 from pmagent.guests.gate import Gate
 from pmagent.pla.proving import proof
+from pmagent.projections.guests.sessions import GuestSessions
 from pmagent.service.answer import Answer, request_of, understood
 from pmagent.service.folding import folded
 from pmagent.service.host import Host, asker
@@ -106,6 +107,18 @@ def status(engine: Engine) -> dict[str, Any]:
     }  # fmt: skip
 
 
+async def written(host: Host, _: dict[str, Any]) -> Answer:
+    """Return when the reports on disk show everything that is durable now."""
+    await host.flush()
+    host.require_current(GuestSessions.name)
+    return Answer(document={})
+
+
+def written_alone(_workspace: Path, _name: str, _arguments: dict[str, Any]) -> Answer:
+    """Where no daemon runs, the last one has written all reports."""
+    return Answer(document={})
+
+
 # --- what waits -----------------------------------------------------------------------------------------------------
 
 
@@ -113,6 +126,7 @@ async def approvals(host: Host, arguments: dict[str, Any]) -> Answer:
     """What waits for operators, and what was approved and not used; or one of these, whole. Raises NothingWaits."""
     asked = _understood(arguments, _Listing)
     engine, intake = host.runtime.engine, host.runtime.intake
+    await host.runtime.caught_up()  # what the actors know is in the log then
     return await anyio.to_thread.run_sync(
         _listed, engine, asked.approval, partial(read_event, host.layout.store), intake.blob
     )

@@ -15,6 +15,7 @@ from typing import Final, cast
 
 import anyio
 import structlog
+from anyio.abc import TaskStatus
 
 from pmagent.guests.gate import Gate
 from pmagent.guests.spool import take_in
@@ -34,7 +35,7 @@ Answered = Callable[[bytes, int, "asyncio.Future[None]"], Awaitable[bytes]]
 _log = structlog.get_logger("pmagent")
 
 
-async def serve(host: Host) -> None:
+async def serve(host: Host, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
     """Answer hooks, and take in what they left while no daemon ran, until cancelled."""
     gate = host.resources[Gate]
 
@@ -43,11 +44,11 @@ async def serve(host: Host) -> None:
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(take_in, host, gate)
-        await listen(host, answered)
+        await listen(host, answered, task_status)
 
 
-async def listen(host: Host, answered: Answered) -> None:
-    """Serve the socket until cancelled; it is gone then. Raises OSError."""
+async def listen(host: Host, answered: Answered, listening: TaskStatus[None]) -> None:
+    """Serve the socket until cancelled; it is gone then. ``listening`` is told when hooks may ask. Raises OSError."""
     path, open_ones = host.layout.guest_socket, set[_Connection]()
     path.unlink(missing_ok=True)  # left by a daemon that was killed: we hold the lock, so it is nobody's
     loop, bound = asyncio.get_running_loop(), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -55,6 +56,7 @@ async def listen(host: Host, answered: Answered) -> None:
         bound.bind(address)
     path.chmod(0o600)
     server = await loop.create_unix_server(lambda: _Connection(answered, open_ones), sock=bound, backlog=512)
+    listening.started()
     try:
         await server.serve_forever()
     finally:
