@@ -26,13 +26,14 @@ class BadRule(ValueError):
 
 class Path(NamedTuple):
     """A pattern of paths. ``anchor``: the workspace ("root"), the file system ("/"), or "": it holds at any depth, a
-    rule that forbids even outside of the workspace. ``head``: the folders before the first wildcard."""
+    rule that forbids even outside of the workspace. ``head``: the folders before the first wildcard. ``looked_for``:
+    whether a folder that is taken whole was searched for it ("itself"), or for the folder in which it lies."""
 
     anchor: Literal["root", "/", ""]
     exact: re.Pattern[str]
     folded: re.Pattern[str]
     head: str
-    looked_for: bool
+    looked_for: Literal["itself", "folder", ""]
 
 
 def path_of(spec: str) -> Path:
@@ -62,8 +63,14 @@ def path_of(spec: str) -> Path:
         head.append(one)
     return Path(
         anchor, re.compile(exact, re.DOTALL), re.compile(exact, re.DOTALL | re.IGNORECASE | re.ASCII),
-        "/".join(head), looked_for=not anchor and spec in LOOKED_FOR,
+        "/".join(head), looked_for=_looked_for(spec, segments[0], anchor),
     )  # fmt: skip
+
+
+def _looked_for(spec: str, first: str, anchor: str) -> Literal["itself", "folder", ""]:
+    if anchor:
+        return ""
+    return "itself" if spec in LOOKED_FOR else "folder" if first in LOOKED_FOR else ""
 
 
 def _path_regex(text: str) -> str:
@@ -108,7 +115,9 @@ def of_path(path: Path, text: str, root: str, *, strict: bool, whole: bool) -> i
 def _below(path: Path, folder: str, root: str) -> int:
     """Whether a path that fits may lie below a folder that is taken whole."""
     if path.anchor == "":
-        return NO if path.looked_for else MAYBE
+        names = path.head.split("/")
+        begun = any(f"{folder}/".endswith(f"/{'/'.join(names[:number])}/") for number in range(1, len(names)))
+        return NO if path.looked_for == "itself" or (path.looked_for and not begun) else MAYBE
     head = f"/{path.head}" if path.anchor == "/" else f"{root.rstrip('/')}/{path.head}".rstrip("/")
     head, folder = head.translate(FOLD), folder.rstrip("/").translate(FOLD)
     return MAYBE if head.startswith(f"{folder}/") or f"{folder}/".startswith(f"{head}/") else NO

@@ -204,8 +204,9 @@ def _line_of(message: str, lines: Mapping[str, int]) -> str:
 
 _SETTINGS: Final = (
     ".claude/settings.json", ".claude/settings.local.json", ".claude/hooks/**", ".codex/**", ".gemini/settings.json",
-    ".gemini/policies/**", ".cursor/hooks.json", ".github/hooks/**", ".opencode/**", "opencode.json", "opencode.jsonc",
+    ".gemini/policies/**", ".cursor/hooks.json", ".opencode/**",
 )  # fmt: skip
+_TOP_SETTINGS: Final = (".github/hooks/**", "opencode.json", "opencode.jsonc")
 _HOME_SETTINGS: Final = (
     ".claude.json", ".claude/plugins/**", ".codex/**", ".gemini/**", ".cursor/**", ".copilot/**",
     ".config/opencode/**", ".config/github-copilot/**",
@@ -226,9 +227,10 @@ def built_in(environ: Mapping[str, str]) -> Layer:
     """The rules that no file can take away: pmagent's own files and commands, and the settings of the harnesses."""
     home, config = environ.get("HOME", ""), config_folder(environ)
     state = environ.get("XDG_STATE_HOME", "") or (f"{home}/.local/state" if home else "")
-    own = ["Edit(./.pmagent/**)", "Read(**/.pmagent/data/key)", *(f"Edit(/{one}/pmagent/**)" for one in (config, state)
+    own = ["Edit(**/.pmagent/**)", "Read(**/.pmagent/data/key)", *(f"Edit(/{one}/pmagent/**)" for one in (config, state)
                                                                   if one.startswith("/"))]  # fmt: skip
-    settings = [f"Edit(./{one})" for one in _SETTINGS] + [f"Edit(/{one}/**)" for one in _MACHINE_SETTINGS]
+    settings = [f"Edit(**/{one})" for one in _SETTINGS] + [f"Edit(./{one})" for one in _TOP_SETTINGS]
+    settings += [f"Edit(/{one}/**)" for one in _MACHINE_SETTINGS]
     if home.startswith("/"):
         settings += [f"Edit(/{home.rstrip('/')}/{one})" for one in (*_SETTINGS[:3], *_HOME_SETTINGS)]
     if (given := environ.get("CLAUDE_CONFIG_DIR", "")).startswith("/"):

@@ -324,7 +324,9 @@ def interpreter(asked: Asked) -> None:
         text = word.shown or ""
         if text in silent or (asked.name in ("python", "pypy") and text.startswith("-m")):
             return
-        if given(text, codes) if len(text) < 5 or text.startswith("--") else text in codes or text[:2] in codes:
+        letters = "".join(one[1] for one in codes if len(one) == 2)
+        joined = letters and re.match(rf"-[A-Za-z0-9]*[{letters}]", text) is not None
+        if joined or text in codes or (text.startswith("--") and given(text, codes)):
             asked.why(f"code for {asked.name} stands in the line")
             return
         if re.match("[^-]", text):

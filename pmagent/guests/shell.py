@@ -56,14 +56,16 @@ class _Line(Words):
         self.depth = depth
         self.raw = line.encode("utf-8", "surrogatepass")
         self.root: Node | None = None
-        self.last: list[Word] = []
-        """The words of the simple command that was walked last."""
+        self._behind: dict[int, list[Node]] = {}  # redirections of a list or pipe, by its last command: it has them
+        self.last: list[Word] = []  # the words of the simple command that was walked last
         self.moved = "HOME" in line and re.search(r"HOME\W*=|HOME\b.*\bin\b|read\b.*HOME", line) is not None
         """Whether ``~`` may mean another folder than this user's."""
         if len(self.raw) > LINE_BYTES_MAX:
             gathered.why("the line is very long")
         elif re.search(r"[\x00-\x08\x0b-\x1f\x7f]", line):
             gathered.why("the line holds control characters")
+        elif re.search(r"\{\w+\}[<>]", line):
+            gathered.why("a redirection that sets a variable")
         elif depth > 4:
             gathered.why("lines within lines, too deep")
         else:
@@ -99,8 +101,8 @@ class _Line(Words):
                     self.found.why("a # within a word")
                 if b"\\\n" in (leaf.text or b""):
                     self.found.why("a comment that goes on")
-            elif leaf.type == "word" and re.search(rb"[`\n]", leaf.text or b""):
-                self.found.why("a backquote or a new line within a word")
+            elif leaf.type == "word" and re.search(rb"[`\n]|(?<!\\)[ \t]", leaf.text or b""):
+                self.found.why("a backquote or white space within a word")
             at, last = max(at, leaf.end_byte), leaf
         if self.raw[at:].strip(b" \t\n") or (last is not None and last.is_missing):
             self.found.why("the line holds characters that the parser passes over")
@@ -108,6 +110,9 @@ class _Line(Words):
     # -- statements --------------------------------------------------------------------------------------------------
 
     def _statement(self, node: Node, flow: Flow) -> None:
+        if redirects := self._behind.pop(node.id, None):
+            self._redirected(node, redirects, flow)
+            return
         kind = node.type
         handler = getattr(self, f"_{kind}", None)
         if kind in _STATEMENTS:
@@ -167,7 +172,7 @@ class _Line(Words):
         if not inner and len(children) > 1 and both:
             first = children[0]
             keep = before.copy()
-            if first.type != "list" and _is_cd(first):
+            if first.type == "command" and text_of(first).split()[:1] == ["cd"]:
                 keep.cwd = after.cwd if flow.cwd == after.cwd else keep.cwd
             flow.blur(keep)
 
@@ -180,12 +185,24 @@ class _Line(Words):
                 given = Source(tuple(self.last) if simple else (), piped=True)
 
     def _redirected_statement(self, node: Node, flow: Flow) -> None:
-        outer, body = flow.source, node.child_by_field_name("body")
+        body = node.child_by_field_name("body")
+        redirects = [child for name, child in _fields(node) if name == "redirect"]
         for name, child in _fields(node):
-            if name == "redirect":
-                flow.source = self._redirect(child, flow)
-            elif child.is_named and child != body:
+            if name != "redirect" and child.is_named and child != body:
                 self._statement(child, flow)
+        last = body
+        while last is not None and last.type in ("list", "pipeline", "negated_command") and last.named_children:
+            last = last.named_children[-1]
+        if body is None or last is None or last == body:
+            self._redirected(body, redirects, flow)
+        else:
+            self._behind[last.id] = redirects
+            self._statement(body, flow)
+
+    def _redirected(self, body: Node | None, redirects: Sequence[Node], flow: Flow) -> None:
+        outer = flow.source
+        for one in redirects:
+            flow.source = self._redirect(one, flow)
         if body is not None:
             self._statement(body, flow)
         flow.source = outer
@@ -423,10 +440,6 @@ class _Line(Words):
                 self._file_redirect(child, inner)
             else:
                 self._statement(child, inner)
-
-
-def _is_cd(node: Node) -> bool:
-    return node.type == "command" and text_of(node).split()[:1] == ["cd"]
 
 
 def _fields(node: Node) -> list[tuple[str | None, Node]]:

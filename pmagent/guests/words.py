@@ -186,8 +186,8 @@ class Words:
         if made is not None:
             made.append(_unescaped(self.raw[at : node.end_byte - 1].decode("utf-8", "replace")))
         inner = [child for child in node.named_children if child.type != "string_content"]
-        if len(node.named_children) == 1 and inner and inner[0].type == "simple_expansion":
-            known = flow.variables.get(text_of(inner[0])[1:])
+        if match := re.fullmatch(r"\"\$(?:(\w+)|\{(\w+)\})\"", text_of(node), re.ASCII):
+            known = flow.variables.get(match[1] or match[2])
             if known is not None and known.glob:
                 return known
         if any(re.fullmatch(r"\$\{?[@*].*|.*\[[@*]\].*", text_of(child), re.DOTALL) for child in inner):

@@ -16,8 +16,11 @@ ESCAPED = ("\\a", "\\;", "\\ ", "\\#", "\\&", "\\\n", "\\$")
 ODD = ("$'a'", "$((1))", "$1", "${x:-b}", '$"a"', "{a..b}", "a{b,c}", "$?", "$#", "$", "${x}")
 REDIRECTIONS = (">f", ">>f", "<a1", "2>&1", "2>f", "&>f", ">&2", "<<<a", ">|f", ">$x", ">'f'", "2 >f", "> f", "<&1")
 BETWEEN = (";", "&&", "||", "|", "\n", " & ", " ; ", " && ", " |\n", "|&", ";\n", " # c\n", "#c\n")
-BEFORE = ("time ", "command ", "exec ", "builtin ", "env ", "eval ", "[ a ] && ", "x=a; ", "x='a b'; ", "export x=c; ",
-          "read x <<< a; ", "set -- a; ", "! ", "time x=b ")  # fmt: skip
+BEFORE = (
+    "time ", "command ", "exec ", "builtin ", "env ", "eval ", "[ a ] && ", "x=a; ", "x='a b'; ", "export x=c; ",
+    "read x <<< a; ", "set -- a; ", "! ", "time x=b ", "cd d && ", "cd d; ", "cd d || ", "cd .. && ", "cd $x && ",
+    "cd d & ", "cd nowhere; ",
+)  # fmt: skip
 CHARACTERS = ("", " ", "'", '"', "\\", ";", "\n", "#", "$", "(", ")", "{", "}", "&", "|", "<", ">", "`", "~", "=")
 END = "END\x01END"
 STUB = '#!/bin/sh\nprintf "%s\\0" "${{0##*/}}" "$@" "$(printf "END\\1END")" >> {log}\necho a\n'
@@ -102,12 +105,12 @@ class Bash:
     def clear(self) -> None:
         """The folder as it is before each line."""
         shutil.rmtree(self.work, ignore_errors=True)
-        self.work.mkdir()
+        (self.work / "d").mkdir(parents=True)
         (self.work / "a1").touch()
         (self.work / "b1").touch()
 
     def started(self, line: str) -> tuple[list[list[str]], set[str]]:
-        """The programs that bash starts, with their arguments, and the names of files that it makes."""
+        """The programs that bash starts, with their arguments, and the files that it makes."""
         self.clear()
         self._log.unlink(missing_ok=True)
         environ = {"PATH": str(self._programs), "HOME": str(self.work.parent)}
@@ -120,7 +123,7 @@ class Bash:
                 os.close(held)
             all_ended.read()
         noted = self._log.read_text("utf-8", "replace") if self._log.exists() else ""
-        made = {path.name for path in self.work.iterdir()} - {"a1", "b1"}
+        made = {str(path) for path in self.work.rglob("*")} - {f"{self.work}/{name}" for name in ("a1", "b1", "d")}
         return [one.split("\0")[:-1] for one in noted.split(f"{END}\0") if one], made
 
 
