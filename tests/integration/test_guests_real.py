@@ -318,8 +318,8 @@ def test_the_plugin_is_valid_and_gates(here: Place, tmp_path: Path) -> None:
 TASK = (
     "git status", "ls", "cat app.py", "grep -rn main .", "git diff", "python3 -m pytest -q", "git log --oneline",
     "git branch", "sed -n 1,5p app.py", "find . -name '*.py'", "wc -l app.py", "git add app.py", "git commit -m work",
-    "git show --stat", "ruff check .", "mypy app.py", "python3 -m pytest -q -x", "git status --short", "head -n 3 app.py",
-    "git push origin main",
+    "git show --stat", "ruff check .", "mypy app.py", "python3 -m pytest -q -x", "git status --short",
+    "head -n 3 app.py", "git push origin main",
 )  # fmt: skip
 
 

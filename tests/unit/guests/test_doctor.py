@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-
 from pmagent.guests.doctor import look
 from tests.support.cases import each
 from tests.unit.guests.test_connect import Place
