@@ -46,6 +46,8 @@ KEPT: Final = 100
 """So many closed sessions stay in the state."""
 KEPT_BYTES: Final = 4 << 20
 """Fewer stay if they have more than this together; the newest always stays."""
+IMPORTED: Final = "it was imported: observed, not gated"
+"""Why nothing is proven of a session that only its transcript tells of."""
 
 replace = msgspec.structs.replace
 sum_of = sum
@@ -162,6 +164,9 @@ def _of_session(report: Report, event: Event) -> Report:
                 report, harness=data.harness, mode=data.mode, cwd=data.cwd, version=data.version, model=data.model,
                 proof="", source=data.source, wall=data.wall,
             )  # fmt: skip
+        case GuestSessionEnded(transcript=transcript) if report.source == "import":
+            said = replace(report, transcript=transcript, proof="not_proven", why=[IMPORTED])
+            return replace(said, closed=event.time)
         case GuestSessionEnded(reason=reason, transcript=transcript):
             return replace(report, reason=reason, transcript=transcript)
         case GuestSessionClosed():
