@@ -238,6 +238,7 @@ if __name__ == "__main__":
     print(final_verdict([verdict("a")]))
 ''',
     "more.py": "def one():\n    return work()\n", "other.py": "def two():\n    return work()\n",
+    "loose.py": "".join(f"def f{number}(row):\n    return row['a'] + row['b']\n" for number in range(5)),
     "tests/test_app.py": "import os\n\ndef test_it(x):\n    os.system(x)\n    assert x\n",
 }  # fmt: skip
 

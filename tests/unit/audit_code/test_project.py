@@ -88,7 +88,31 @@ def test_annotations_are_counted_over_the_code_not_over_tests() -> None:
     bare = "def test_a(x): assert x\ndef b(x): ...\n"
     (finding,) = of(found({}, typed, tests__test_it=bare * 5), "project.types")
     assert finding.text == "3 of 3 functions are annotated (100%)"
-    assert "project.types" not in goals(found({}, typed, "def a(x): ...\n" * 3))
+    (finding,) = of(found({}, typed, "def a(x): ...\ndef b(x) -> int: return 1\n"), "project.types")
+    assert finding.text == "3 of 5 functions are annotated, 1 in part (70%)"
+    assert "project.types" not in goals(found({}, "def a(x): ...\n" * 3))
+
+
+@each("record, is_one", [
+    ("@dataclass\nclass A:\n    x: int", True), ("@attrs.define(frozen=True)\nclass A:\n    x: int", True),
+    ("class A(BaseModel):\n    x: int", True), ("class A(NamedTuple):\n    x: int", True),
+    ("class A(TypedDict, total=False):\n    x: int", True),
+    ("class A:\n    x: int", False), ("class A(BaseModel):\n    pass", False),
+    ("@dataclass\nclass A:\n    x = 1", False),
+])
+def test_a_record_has_fields_with_types(record: str, is_one: bool) -> None:
+    assert ("project.records" in goals(found({}, f"{record}\n"))) is is_one
+
+
+@each("head, body, is_loose", [
+    ("row", "return row['a'] + row['b']", True), ("row: dict[str, int]", "return row['a'] + row['b']", True),
+    ("row", "return row['a'] + row['a']", False), ("row: Row", "return row['a'] + row['b']", False),
+    ("row", "return row[0] + row[1]", False), ("row", "return row.a + row.b", False),
+])
+def test_functions_that_take_dicts_apart_handle_loose_records(head: str, body: str, is_loose: bool) -> None:
+    text = "".join(f"def f{number}({head}):\n    {body}\n" for number in range(3))
+    assert ("project.loose_dicts" in goals(found({}, text))) is is_loose
+    assert "project.loose_dicts" not in goals(found({}, text[: len(text) // 3], "def g(): ...\n"))
 
 
 @each("handler, sure", [
@@ -139,8 +163,8 @@ def test_a_secret_in_settings_that_were_committed_is_found_and_never_shown() -> 
 @each("function, annotated", [
     ("def f(a: int, *, b: str) -> None: ...", True),
     ("async def f() -> int: ...", True),
-    ("def f(a: int): ...", False),
-    ("def f(a) -> int: ...", False),
+    ("def f(a: int): ...", True),
+    ("def f(a): ...", False),
     ("def f(): ...", False),
     ("class A:\n    def __init__(self, a: int): ...", True),
     ("class A:\n    def __init__(self): ...", False),

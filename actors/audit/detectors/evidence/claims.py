@@ -47,6 +47,10 @@ _DECLARES: Final = re.compile(r"\b(?:declare|define|contain|list)(?:s|d)?\b", re
 """A sentence with one of these verbs says that something is there, not that it runs."""
 
 
+_SHARE: Final = re.compile(r"\((\d+)%\)$")
+_OF_ALL: Final = re.compile(r"\b(?:all|every|each|fully|completely|throughout)\b", re.IGNORECASE)
+MOST: Final = 60
+"""A sentence that says something of all is contradicted where it is true of a smaller share, in percent."""
 _JOINED: Final = re.compile(r"[a-z]{2}_[a-z]{2}", re.IGNORECASE)
 """A name of several words."""
 
@@ -275,6 +279,9 @@ class Facts:
             return _holds(statement, "no flaw that denies it was found") if self._used else _open(statement)
         for goal in matter.goals:
             if goal in self._found:
+                share = _SHARE.search(self._found[goal].text)
+                if share and int(share[1]) < MOST and _OF_ALL.search(statement.text):
+                    return _denied(statement, f"{goal}: {self._found[goal].text}")
                 return _holds(statement, f"{goal} at {_place(self._found[goal])}")
         wasted = [one for name, one in self._wasted.items() if name in matter.words and name in _plain(statement.text)]
         if wasted:

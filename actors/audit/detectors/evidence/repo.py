@@ -7,6 +7,7 @@ somebody to mistake it for one that is there.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -35,6 +36,8 @@ _GOALS_BY_HABIT: Final = (
 _OTHERS: Final = ("report", "images")
 _OF_FILES: Final = ("project.ci", "project.lock", "project.lint", "project.readme", "project.license")
 """Goals that are seen by which files there are, and what they say; no code has to parse for that."""
+_PART: Final = re.compile(r"\((\d+)%\)$")
+"""How far a project is annotated, as the finding ends."""
 _OF_BOTH: Final = ("project.tests", "project.environment")
 
 
@@ -150,7 +153,9 @@ def _found(goal: str, kept: list[Finding], survey: RepoSurvey) -> Evidence:
     rationale = f"{_how(goal, survey)}{places}"
     confidence = max(one.confidence for one in kept)
     where = survey.commit if _family(goal) == "history" else _place(kept[0])
-    return evidence(goal, _content(goal, kept, total, survey), where, rationale, confidence, found=True)
+    part = _PART.search(kept[0].text) if goal == "project.types" else None
+    about = f"{part[1]} of 100" if part else ""
+    return evidence(goal, _content(goal, kept, total, survey), where, rationale, confidence, found=True, about=about)
 
 
 def _unreached(goal: str, every: list[Finding], survey: RepoSurvey) -> Evidence:

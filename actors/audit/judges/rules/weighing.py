@@ -38,7 +38,7 @@ UNREAD_MAX: Final = 3
 _SECURITY: Final = Fraction(2)
 _NAMED_FLAW: Final = Fraction(1)
 _OTHER_FLAW: Final = Fraction(1, 2)
-_GRADED: Final = ("report.explained", "report.verified", "report.supported")
+_GRADED: Final = ("report.explained", "report.verified", "report.supported", "project.types")
 """Assets that are met in part; by how much stands behind the goal."""
 _OF_ALL: Final = ("report.scanty", "report.foreign", "repo.unreadable")
 """Flaws of the whole report or repository, whatever a rubric says of them."""
@@ -136,7 +136,8 @@ def _item(dimension: Dimension, key: str, evidence: Evidence) -> Item | None:
         sure=sure,
         placed=_PLACE.fullmatch(evidence.location) is not None,
         where=evidence.location,
-        weight=Fraction(min(int(graded[2]), WHOLE_MAX)) if graded else _weight(dimension, goal, named=named),
+        weight=Fraction(min(int(graded[2]), WHOLE_MAX)) if graded and goal.id.startswith("report.")
+        else _weight(dimension, goal, named=named),
         limits=tuple(limits.items()),
         unread=unread,
         part=Fraction(int(graded[1]), int(graded[2])) if graded and int(graded[2]) else Fraction(1),
