@@ -26,8 +26,8 @@ _OPEN: Final = frozenset(("dict", "Dict", "Any", "Mapping", "MutableMapping", "o
 
 
 class ProjectReader:
-    """Finds project.types, records, loose_dicts, errors_told and swallowed; a Detector. ``project_findings`` asks it about the code: ``tests``
-    (path, line, name) of which ``asserting`` can fail, and ``settings``."""
+    """Finds project.types, records, loose_dicts, errors_told and swallowed; a Detector. ``project_findings`` asks it
+    about the code: ``tests`` (path, line, name) of which ``asserting`` can fail, and ``settings``."""
 
     def __init__(self) -> None:
         self._swallowed: list[Finding] = []
