@@ -173,3 +173,19 @@ def test_a_secret_in_settings_that_were_committed_is_found_and_never_shown() -> 
 def test_a_function_is_annotated_that_says_what_it_takes_and_returns(function: str, annotated: bool) -> None:
     findings = of(found({}, f"x = 1\n{function}\n"), "project.types")
     assert [finding.line for finding in findings] == ([function.count("\n") + 2] if annotated else [])
+
+
+def test_how_a_module_is_built_and_which_test_imports_it_is_told() -> None:
+    body = "".join(f"    a{number} = {number}\n" for number in range(6))
+    program = f"def first(a):\n{body}\ndef tmp(a):\n{body}\ndef long(a):\n" + "    a += 1\n" * 149
+    built, other = of(found({}, program, "def g(): ...\n", tests__test_it="import app.m0\n"), "repo.structure")
+    assert (built.path, built.line) == ("app/m0.py", 17)
+    assert built.text == (
+        "3 functions in 167 lines, the longest is long with 150, 2 stand elsewhere too, 1 have names that say nothing, "
+        "a test imports it (50%)"
+    )
+    assert other.text == "1 functions in 2 lines, the longest is g with 1, 1 have names that say nothing, " + (
+        "no test imports it (50%)"
+    )
+    (tested,) = of(found({}, program, "def g(): ...\n", tests__test_it="import app.m0\n"), "repo.tested")
+    assert (tested.path, tested.text) == ("app/m0.py", "tests/test_it.py imports it")

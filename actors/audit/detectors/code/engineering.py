@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Final
+from typing import Final, NamedTuple
 
 from pmagent.actors.audit.detectors.code.excerpts import by_place, found
 from pmagent.actors.audit.detectors.code.names import called, dotted, last_name, parameters
@@ -18,6 +20,12 @@ LOOSE_KEYS: Final = 2
 LOOSE_MIN: Final = 3
 LOOSE_SHARE: Final = 0.25
 """So many functions, and so large a share of all, pass records around as dicts."""
+LONG: Final = 50
+LONG_MAX: Final = 150
+"""Lines: a function up to the first is of a good size, one from the second on of none."""
+BODY_MIN: Final = 5
+"""So many lines a function has at least that is compared with others."""
+_ODD: Final = re.compile(r"[a-z]|(?:foo|bar|baz|tmp|temp|test|func|fn|do_?(?:it|stuff)|thing|my_?func\w*|helper)\d*")
 _RECORDS: Final = frozenset((
     "BaseModel", "BaseSettings", "SQLModel", "TypedDict", "NamedTuple", "Struct", "dataclass", "define", "frozen",
 ))  # fmt: skip
@@ -33,13 +41,14 @@ class ProjectReader:
         self._swallowed: list[Finding] = []
         self._reads: list[Finding] = []
         self._told: list[Finding] = []
-        self.tested: set[str] = set()
+        self.tested: dict[str, str] = {}
         self.modules: dict[str, str] = {}
         self.tests: list[tuple[str, int, str]] = []
         self.asserting = 0
         self.functions = 0
         self._typed: dict[Fraction, list[tuple[str, int]]] = {Fraction(1): [], HALF: []}
         self._records: list[Finding] = []
+        self._shapes: list[Shape] = []
         self._loose: list[tuple[str, int, str]] = []
 
     def take(self, source: Source) -> None:
@@ -49,10 +58,14 @@ class ProjectReader:
             return
         if source.role == "test":
             self._take_tests(module)
-            self.tested.update(part for name in module.imported for part in name.split("."))
+            for part in (part for name in sorted(module.imported) for part in name.split(".")):
+                self.tested.setdefault(part, source.path)
         if source.role != "code":
             return
-        for function, _site in module.functions():
+        own = [function for function, _site in module.functions()]
+        if own:
+            self._shapes.append(_shape(module, own))
+        for function in own:
             self.functions += 1
             share = _annotated(module, function)
             if share:
@@ -81,10 +94,28 @@ class ProjectReader:
             yield Finding(goal="project.loose_dicts", path=path, line=line, text=text[:2_000], confidence=0.7)
         yield from by_place(self._swallowed)
         yield from by_place(self._told)
+        yield from self._structure()
         bare = [path for path, name in self.modules.items() if name not in self.tested and name != "__main__"]
         if self.asserting and 2 * len(bare) > len(self.modules):
             text = f"no test imports {len(bare)} of {len(self.modules)} modules with functions: {', '.join(bare[:8])}"
             yield Finding(goal="project.untested", path=bare[0], line=0, text=text[:2_000], confidence=0.8)
+
+    def _structure(self) -> Iterator[Finding]:
+        """How each module is built, and which test imports it: for who weighs the next change, and what is shown."""
+        often = Counter(body for one in self._shapes for body in one.bodies)
+        for one in self._shapes:
+            test = self.tested.get(self.modules[one.path], "")
+            alike = sum(often[body] > 1 for body in one.bodies)
+            told = [f"{one.functions} functions in {one.lines} lines", f"the longest is {one.name} with {one.longest}"]
+            told += [f"{alike} stand elsewhere too"] if alike else []
+            told += [f"{one.odd} have names that say nothing"] if one.odd else []
+            told += ["a test imports it" if test else "no test imports it"]
+            size = min(1.0, max(0.0, (LONG_MAX - one.longest) / (LONG_MAX - LONG)))
+            parts = (size, 1 - alike / one.functions, 1 - one.odd / one.functions, float(bool(test)))
+            text = f"{', '.join(told)} ({sum(parts) / len(parts):.0%})"
+            yield Finding(goal="repo.structure", path=one.path, line=one.line, text=text, confidence=0.8)
+            if test:
+                yield Finding(goal="repo.tested", path=one.path, line=0, text=f"{test} imports it", confidence=0.8)
 
     @property
     def examined(self) -> Mapping[str, int]:
@@ -103,6 +134,31 @@ class ProjectReader:
             self.tests.append((module.source.path, function.lineno, function.name))
             if _asserts(function):
                 self.asserting += 1
+
+
+class Shape(NamedTuple):
+    """How a module is built: its ``longest`` function, in lines, by ``name`` and first ``line``; how many have an
+    ``odd`` name; and the texts of all ``bodies`` of some length, as hashes."""
+
+    path: str
+    functions: int
+    lines: int
+    longest: int
+    name: str
+    line: int
+    odd: int
+    bodies: tuple[int, ...]
+
+
+def _shape(module: Module, functions: Sequence[Function]) -> Shape:
+    sizes = [((one.end_lineno or one.lineno) - one.lineno + 1, one) for one in functions]
+    longest, one = max(sizes, key=lambda pair: pair[0])
+    bodies = tuple(
+        hash(tuple(map(str.strip, module.lines[each.body[0].lineno - 1 : each.end_lineno])))
+        for size, each in sizes if size >= BODY_MIN
+    )  # fmt: skip
+    odd = sum(_ODD.fullmatch(each.name) is not None for each in functions)
+    return Shape(module.source.path, len(functions), len(module.lines), longest, one.name, one.lineno, odd, bodies)
 
 
 def _annotated(module: Module, function: Function) -> Fraction:

@@ -18,7 +18,6 @@ from pmagent.actors.audit.detectors.evidence.text import counted, evidence, join
 from pmagent.actors.audit.matters import EXPLAINED, MATTERS, MOODS, NAME, NUMBER, PRODUCT, SIGNS, Matter, term, terms
 from pmagent.actors.audit.occasions import no_occasion
 from pmagent.actors.audit.rubric import Dimension
-from pmagent.actors.audit.sources.pdf.words import STOP_WORDS
 from pmagent.contracts.audit import Evidence
 from pmagent.contracts.audit_events import EVIDENCE_MAX
 from pmagent.contracts.audit_facts import Finding, PdfReading, RepoSurvey
@@ -302,8 +301,7 @@ class Facts:
 
     def _names_all(self, said: str) -> bool:
         """Whether the code that runs names each word of a claim: then it may do this in a way of its own."""
-        own = terms(word for word in re.findall("[A-Za-z]+", said) if word.lower() not in STOP_WORDS)
-        return bool(own) and own <= self._used
+        return terms(re.findall("[A-Za-z]+", said)) <= self._used
 
     def _name(self, statement: Finding) -> Checked:
         """A name is invented where its last part is in no code, though what it is said to be part of is; or a name of
