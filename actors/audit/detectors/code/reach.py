@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from pmagent.actors.audit.detectors.code.names import last_name
+from pmagent.actors.audit.detectors.code.names import children, last_name
 from pmagent.actors.audit.detectors.code.scopes import Function, Module, Site, module_of
 from pmagent.actors.audit.detectors.code.source import Source
 from pmagent.actors.audit.detectors.code.usage import (
@@ -239,12 +239,15 @@ def _mentions(statements: Iterable[ast.AST], functions: set[Function]) -> tuple[
     todo = list(statements)
     while todo:
         node = todo.pop()
+        if isinstance(node, ast.Name | ast.Attribute):
+            name = node.id if isinstance(node, ast.Name) else node.attr
+            (names if isinstance(node.ctx, ast.Load) else said).add(name)
+            todo += children(node)
+            continue
         if node in functions:
             continue
         match node:
-            case ast.Name(id=name, ctx=ast.Load()) | ast.Attribute(attr=name, ctx=ast.Load()):
-                names.add(name)
-            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.keyword(arg=str(name)) | ast.ClassDef(name=name):
+            case ast.keyword(arg=str(name)) | ast.ClassDef(name=name):
                 said.add(name)
             case ast.BinOp(left=ast.Constant(value=int(left)), op=ast.Mult(), right=ast.Constant(value=int(right))):
                 said.update(map(str, (left, right, left * right)))
@@ -255,7 +258,7 @@ def _mentions(statements: Iterable[ast.AST], functions: set[Function]) -> tuple[
                 said.add(f"{number:g}" if isinstance(number, float) else str(number)[:20])
             case ast.Constant():
                 continue
-        todo.extend(ast.iter_child_nodes(node))
+        todo += children(node)
     return frozenset(names), frozenset(said)
 
 
