@@ -250,6 +250,6 @@ def inside(node: ast.AST) -> Sequence[ast.AST]:
             found.append(one)
             if type(one) not in _WITHIN:
                 todo += children(one)
-        if type(node) in _WITHIN:
+        if type(node) in _WITHIN or isinstance(node, ast.Module):
             vars(node)["_inside"] = found
     return found

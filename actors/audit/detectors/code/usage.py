@@ -21,6 +21,8 @@ from pmagent.actors.audit.detectors.code.scopes import Function, Module
 
 _SEEN_THROUGH: Final = frozenset(("locals", "vars", "eval", "exec"))
 _ACTING: Final = frozenset(("print", "open", "input", "exec", "eval", "setattr", "delattr", "__import__", "next"))
+_HOLDING: Final = (ast.stmt, ast.ExceptHandler, ast.match_case, ast.Module)
+"""Kinds of nodes that hold statements."""
 _BUILTINS: Final = frozenset(dir(builtins)) - _ACTING
 _ASKING: Final = frozenset((
     "get", "items", "values", "keys", "strip", "lstrip", "rstrip", "lower", "upper", "casefold", "join", "format",
@@ -85,7 +87,7 @@ def _is_constant(value: ast.expr | None) -> bool:
 def dead_stores(function: Function | ast.Module) -> Iterator[Unused]:
     """The dead stores of a function, or of a module that is run and that nothing imports from."""
     outside, loads = set[str](), Counter[str]()
-    for node in walk(*function.body):
+    for node in _everything(function):
         if isinstance(node, ast.Name):
             if node.id in _SEEN_THROUGH:
                 return
@@ -114,6 +116,14 @@ def dead_stores(function: Function | ast.Module) -> Iterator[Unused]:
             yield Unused(stmt.lineno, stmt.end_lineno or stmt.lineno, f"{name} is computed and never used")
 
 
+def _everything(function: ast.AST) -> Iterator[ast.AST]:
+    """All nodes of a function, those of functions within too."""
+    for node in inside(function):
+        yield node
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield from _everything(node)
+
+
 def _overwritten(function: Function | ast.Module) -> Iterator[ast.Assign]:
     """Assignments whose value the next one to the same name replaces: in one block, and nothing between reads it."""
     for block in (one for node in (function, *inside(function)) for one in _blocks(node)):
@@ -135,9 +145,9 @@ def _overwritten(function: Function | ast.Module) -> Iterator[ast.Assign]:
 
 
 def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
-    for name in ("body", "orelse", "finalbody"):
+    for name in ("body", "orelse", "finalbody") if isinstance(node, _HOLDING) else ():
         block = getattr(node, name, None)
-        if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
+        if block:
             yield block
 
 
