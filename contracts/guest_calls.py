@@ -25,10 +25,10 @@ Label = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_-]{0,31}(?![\s\S])")]
 
 
 LOOKED_FOR: Final = (
-    ".env", ".env.*", ".env.local", ".env.*.local", ".env.production", ".env.staging", ".envrc", "*.pem",
-    "*.key", "*.p12", "*.pfx", "*.kdbx", "*.keystore", "id_rsa", "id_ed25519", "id_ecdsa", ".netrc", ".npmrc",
-    ".pypirc", ".git-credentials", ".pgpass", ".htpasswd", "credentials", "credentials.json", "secrets.json",
-    "secrets.yaml", "secrets.yml", "secrets.toml", "*.tfstate", "*.tfvars", ".claude", ".codex", ".gemini",
+    ".env", ".env.*", ".env.local", ".env.*.local", ".env.production", ".env.staging", ".envrc", "*.pem", "*.key",
+    "*.p12", "*.pfx", "*.kdbx", "*.keystore", "id_rsa", "id_ed25519", "id_ecdsa", ".netrc", ".npmrc", ".pypirc",
+    ".git-credentials", ".pgpass", ".htpasswd", "credentials", "credentials.json", "secrets.json", "secrets.yaml",
+    "secrets.yml", "secrets.toml", "*.tfstate", "*.tfvars", ".claude", ".codex", ".gemini",
     ".cursor", ".opencode", ".git", ".pmagent", "**/.pmagent/data/key",
 )  # fmt: skip
 """Names for which a folder is searched that is read or written with all below it. A rule for another name holds such a
@@ -48,6 +48,14 @@ class Command(Shape, frozen=True, kw_only=True):
     sets: list[str] = []
 
 
+class Opinion(Shape, frozen=True, kw_only=True):
+    """What policies of another engine say of a call, and which of them; ``engine``: with its version."""
+
+    answer: Answer
+    rules: list[str]
+    engine: str
+
+
 class Call(Shape, frozen=True, kw_only=True):
     """A call of a tool, as a verdict needs it. ``tool`` is the harness's name of it, ``agent`` the id of the subagent
     that calls ("": the session's own), ``agent_type`` its kind, ``cwd`` and ``root`` the folder it works in and the
@@ -57,7 +65,8 @@ class Call(Shape, frozen=True, kw_only=True):
     ``spelled``: all these paths as they were written, made absolute, where they differ. ``hosts``: whom it would reach;
     ``outward``: whether it may send something out of this machine; ``starts``: the kind of agent that it would start.
     ``unclear``: why it is not wholly understood: such a call is never allowed by a rule. ``branch`` and ``hour``: the
-    git branch, and the local hour (0-23). ``parser``: the parser of command lines, with its version."""
+    git branch, and the local hour (0-23). ``parser``: the parser of command lines, with its version;
+    ``opinion``: of policies that another engine reads, which was asked then."""
 
     harness: Harness
     session: str
@@ -81,6 +90,7 @@ class Call(Shape, frozen=True, kw_only=True):
     branch: str = ""
     hour: int = 0
     parser: str = ""
+    opinion: Opinion | None = None
 
 
 class When(Shape, frozen=True, kw_only=True):

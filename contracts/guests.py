@@ -303,10 +303,10 @@ class GuestAnswerRefused(Payload, frozen=True, kw_only=True):
 
 @event_type("guest.approval_used")
 class GuestApprovalUsed(Payload, frozen=True, kw_only=True):
-    """The call at position ``request`` passes by this approval, which lets no other pass."""
+    """The call at position ``call_asked`` passes by this approval, which lets no other pass."""
 
     approval: Position
-    request: Position
+    call_asked: Position
 
 
 @event_type("guest.approval_expired")
@@ -319,19 +319,19 @@ class GuestApprovalExpired(Payload, frozen=True, kw_only=True):
 
 @event_type("guest.call_closed")
 class GuestCallClosed(Payload, frozen=True, kw_only=True):
-    """The end of the call at position ``request``: ``ended`` (the tool returned), ``refused`` (an operator said no),
+    """The end of the call at position ``call_asked``: ``ended`` (the tool returned), ``refused`` (an operator said no),
     ``expired`` (nobody answered while it waited), or ``unknown``: it was let through, and nobody saw its end."""
 
-    request: Position
+    call_asked: Position
     end: Literal["ended", "refused", "expired", "unknown"]
     why: Text = ""
 
 
 @event_type("guest.end_unmatched")
 class GuestEndUnmatched(Payload, frozen=True, kw_only=True):
-    """The ``guest.call_ended`` at position ``request`` ends no call that was let through: it ran ungated."""
+    """The ``guest.call_ended`` at position ``ended`` ends no call that was let through: it ran ungated."""
 
-    request: Position
+    ended: Position
     call: Name
     tool: Name
 

@@ -168,11 +168,11 @@ def _own(state: GuestsState, event: Event) -> GuestsState:
             rules = [*session.rules, given.rule]
             ruled = replace(session, rules=rules, policy=policy_with(state.policy, rules))
             return replace(state, sessions={**state.sessions, given.session: ruled})
-        case GuestApprovalUsed(approval=number, request=position):
+        case GuestApprovalUsed(approval=number, call_asked=position):
             return _used(state, number, position)
         case GuestApprovalRejected(approval=number) | GuestApprovalExpired(approval=number):
             return replace(state, approvals=without(state.approvals, number))
-        case GuestCallClosed(request=position, end=end):
+        case GuestCallClosed(call_asked=position, end=end):
             return _without_call(state, position, end)
         case GuestEndUnmatched():
             session = state.sessions.get(event.correlation)
@@ -251,7 +251,7 @@ def _on_call(state: GuestsState, event: Event, asked: GuestCallAsked) -> Decided
     if asked.mode == "observe":
         return
     if found.approval:
-        yield GuestApprovalUsed(approval=found.approval, request=event.position)
+        yield GuestApprovalUsed(approval=found.approval, call_asked=event.position)
     elif found.answer == "ask" and not state.usable(asked, event.time, given=False):
         expires = time_after(event.time, ASKED_SECONDS)
         yield GuestApprovalAsked(
@@ -288,9 +288,9 @@ def _on_end(state: GuestsState, event: Event, ended: GuestCallEnded) -> Decided:
     for call in session.calls.values() if session is not None else ():
         same = call.call == ended.call if ended.call else call.tool == ended.tool
         if same and call.agent == ended.agent and not call.waits:
-            yield GuestCallClosed(request=call.position, end="ended")
+            yield GuestCallClosed(call_asked=call.position, end="ended")
             return
-    yield GuestEndUnmatched(request=event.position, call=ended.call, tool=ended.tool)
+    yield GuestEndUnmatched(ended=event.position, call=ended.call, tool=ended.tool)
 
 
 def _waited_in_vain(state: GuestsState, why: str, position: int = 0) -> Iterator[Correlated]:
@@ -298,12 +298,12 @@ def _waited_in_vain(state: GuestsState, why: str, position: int = 0) -> Iterator
     for name, session in state.sessions.items():
         for call in session.calls.values():
             if call.waits and position in (0, call.position):
-                yield Correlated(GuestCallClosed(request=call.position, end="expired", why=why), name)
+                yield Correlated(GuestCallClosed(call_asked=call.position, end="expired", why=why), name)
 
 
 def _end(call: OpenCall, why: str) -> GuestCallClosed:
     """The end of a call of which no more will be seen."""
-    return GuestCallClosed(request=call.position, end="expired" if call.waits else "unknown", why=why)
+    return GuestCallClosed(call_asked=call.position, end="expired" if call.waits else "unknown", why=why)
 
 
 # --- approvals ------------------------------------------------------------------------------------------------------
@@ -323,7 +323,7 @@ def _on_answer(state: GuestsState, event: Event, wish: GuestAnswerRequested) -> 
         )  # fmt: skip
         for position in waiting:
             why = f"{who} rejected it" + (f": {wish.note}" if wish.note else "")
-            yield Correlated(GuestCallClosed(request=position, end="refused", why=why), session)
+            yield Correlated(GuestCallClosed(call_asked=position, end="refused", why=why), session)
         return
     given = len(approval.operators) + 1
     complete = given >= approval.needed
@@ -335,7 +335,7 @@ def _on_answer(state: GuestsState, event: Event, wish: GuestAnswerRequested) -> 
     if not complete:
         return
     if waiting and not state.paused:
-        yield Correlated(GuestApprovalUsed(approval=number, request=waiting[0]), session)
+        yield Correlated(GuestApprovalUsed(approval=number, call_asked=waiting[0]), session)
     else:
         yield TimerRequested(at=expires, name=f"{_TIMER}{number}")
 
@@ -346,7 +346,7 @@ def _expired(state: GuestsState, number: int, now: str) -> Iterator[Correlated]:
     if approval is None or approval.expires > now:
         return
     for position in state.waiting(number):
-        yield Correlated(GuestCallClosed(request=position, end="expired", why=why), approval.session)
+        yield Correlated(GuestCallClosed(call_asked=position, end="expired", why=why), approval.session)
     yield Correlated(GuestApprovalExpired(approval=number, given=len(approval.operators)), approval.session)
 
 

@@ -13,17 +13,19 @@ import msgspec
 
 from pmagent.actors.guests.matching import (
     HARMLESS,
-    YES,
     Part,
     Pattern,
+    first_words,
     glob,
     hints_of,
     holds,
+    names_tool,
     narrow,
     parts_of,
     pattern,
 )
-from pmagent.contracts.guest_calls import ANSWERS, Answer, Call, Label, Policy, Rule, Situation, Verdict, When
+from pmagent.actors.guests.paths import NO, YES
+from pmagent.contracts.guest_calls import ANSWERS, Answer, Call, Label, Opinion, Policy, Rule, Situation, Verdict, When
 
 MODE: Final = "kernel mode"
 UNUSABLE: Final = "policy not usable"
@@ -43,12 +45,25 @@ _GIT_READS: Final = frozenset((
     "show", "status",
 ))  # fmt: skip
 _SHOWN: Final = 3
+REASONS_MAX: Final = 8
 
 
 class _Held(NamedTuple):
+    """A rule, understood. ``always``: it holds everywhere and for ever."""
+
+    number: int
     rule: Rule
     pattern: Pattern
     layer: str
+    always: bool
+
+
+class _Hit(NamedTuple):
+    """A rule that speaks of a part, and how surely: as one that forbids, and as one that allows."""
+
+    held: _Held
+    strict: int
+    exact: int
 
 
 class _Finding(NamedTuple):
@@ -91,29 +106,37 @@ def _reads(words: Sequence[str | None]) -> bool:
 
 
 def _judged(call: Call, policy: Policy, situation: Situation) -> Verdict:
-    held, problems = _understood(policy)
-    active = [one for one in held if _active(one.rule, call, situation)]
-    parts, hints = list(parts_of(call)), list(hints_of(call))
-    gains = _gains(active, parts, hints, call)
+    known = _understood(policy)
+    parts = list(parts_of(call))
+    count = len(parts)
+    if call.mentions or call.spelled:
+        parts += hints_of(call)
+    hits = [known.hits(part, call) for part in parts]
+    gains = list(dict.fromkeys(
+        hit.held.rule.label for some in hits for hit in some
+        if hit.held.rule.label and hit.strict and (hit.held.always or _active(hit.held.rule, call, situation))
+    ))  # fmt: skip
+    del parts[count:]
     found: list[_Finding] = []
-    allowed = _rules(active, parts, hints, call, found)
-    reading = only_reads(call)
-    if not reading:
+    allowed = _rules(hits, count, call, situation, found)
+    if (situation.mode != "NORMAL" or known.problems) and not only_reads(call):
         _by_mode(situation.mode, parts, allowed, found)
         found += (
             _Finding("deny", UNUSABLE, f"the policy cannot be used: {problem}", "pmagent policy check")
-            for problem in problems
+            for problem in known.problems
         )
     unclear = call.unclear if call.root or not (call.reads or call.writes) else [*call.unclear, "no workspace is known"]
     if unclear:
         found.append(_Finding("ask", UNCLEAR, _listed(unclear), "write it plainly, one step a call"))
-    seen = {*situation.labels, *(gains if call.kind == "shell" else ())}
-    if call.outward and {"private", "untrusted"} <= seen:
+    if call.outward and {"private", "untrusted"} <= {*situation.labels, *(gains if call.kind == "shell" else ())}:
         found.append(_Finding(
             "ask", LABELS, "the session has read something private and something untrusted, and this may send it out",
             "go on in a new session",
         ))  # fmt: skip
-    _by_default(policy, call, parts, allowed, found)
+    if call.opinion is not None:
+        _by_opinion(call.opinion, allowed, found)
+    if None in allowed:
+        _by_default(policy, call, parts, allowed, found)
     return _verdict(policy, [one for one in allowed if one is not None], found, gains)
 
 
@@ -130,7 +153,7 @@ def _verdict(policy: Policy, allowed: list[_Held], found: list[_Finding], gains:
         answer=answer,
         rules=list(dict.fromkeys(rules)),
         policy=policy.digest,
-        reasons=list(dict.fromkeys(reasons)),
+        reasons=_few(list(dict.fromkeys(reasons))),
         mend=list(dict.fromkeys(one.mend for one in deciding if one.mend)),
         approvals=max((one.approvals for one in deciding), default=1),
         gains=[] if answer == "deny" else gains,
@@ -139,37 +162,82 @@ def _verdict(policy: Policy, allowed: list[_Held], found: list[_Finding], gains:
 
 # -- the policy's rules ----------------------------------------------------------------------------------------------
 
-_last: list[tuple[Policy, tuple[list[_Held], list[str]]]] = []
+HITS_MAX: Final = 20_000
+"""So many parts are remembered with the rules that speak of them."""
+
+
+class _Known:
+    """A policy, understood: its rules by the first word of the commands of which they speak, and what was found."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        self.problems = [layer.problem for layer in policy.layers if layer.problem]
+        self._commands: dict[str, list[_Held]] = {}
+        self._other: list[_Held] = []
+        self._tools: list[_Held] = []
+        self._all: list[_Held] = []
+        self._found: dict[tuple[Part, str, str, str], list[_Hit]] = {}
+        for layer in policy.layers:
+            for rule in layer.rules:
+                try:
+                    self._take(rule, pattern(rule.match), layer.name)
+                except ValueError as error:
+                    self.problems.append(f"{rule.id}: {error}")
+
+    def _take(self, rule: Rule, understood: Pattern, layer: str) -> None:
+        always = rule.when == When() and not rule.expires
+        held = _Held(len(self._all), rule, understood, layer, always)
+        self._all.append(held)
+        if not understood.parts:
+            self._tools.append(held)
+        elif understood.words and "*" not in understood.words[0]:
+            self._commands.setdefault(understood.words[0], []).append(held)
+        else:
+            self._other.append(held)
+
+    def hits(self, part: Part, call: Call) -> list[_Hit]:
+        """The rules that speak of a part of the call, in their order."""
+        key = (part, call.root, call.tool, call.server)
+        found = self._found.get(key)
+        if found is None:
+            if len(self._found) >= HITS_MAX:
+                self._found.clear()
+            found = self._found[key] = self._search(part, call)
+        return found
+
+    def _search(self, part: Part, call: Call) -> list[_Hit]:
+        some = self._other
+        if part.what == "command":
+            names = first_words(part)
+            some = [*some, *(one for name in dict.fromkeys(names) for one in self._commands.get(name, ()))] \
+                if names is not None else [one for one in self._all if one.pattern.parts]  # fmt: skip
+        hits = [_Hit(one, YES, YES) for one in self._tools if names_tool(one.pattern, call)]
+        for one in some:
+            strict = holds(one.pattern, part, call.root, strict=True)
+            exact = holds(one.pattern, part, call.root, strict=False) if strict else NO
+            if strict:
+                hits.append(_Hit(one, strict, exact))
+        return sorted(hits, key=lambda hit: hit.held.number)
+
+
+_last: list[_Known] = []
 """The policies that were understood last; a policy is a value that does not change."""
 
 
-def _understood(policy: Policy) -> tuple[list[_Held], list[str]]:
-    for known, found in _last:
-        if known is policy:
-            return found
-    made = ([], [layer.problem for layer in policy.layers if layer.problem])  # type: tuple[list[_Held], list[str]]
-    for layer in policy.layers:
-        for rule in layer.rules:
-            try:
-                made[0].append(_Held(rule, pattern(rule.match), layer.name))
-            except ValueError as error:
-                made[1].append(f"{rule.id}: {error}")
-    _last.insert(0, (policy, made))
+def _understood(policy: Policy) -> _Known:
+    for known in _last:
+        if known.policy is policy:
+            return known
+    known = _Known(policy)
+    _last.insert(0, known)
     del _last[4:]
-    return made
+    return known
 
 
 def _active(rule: Rule, call: Call, situation: Situation) -> bool:
     if rule.expires and situation.time[:19] >= rule.expires[:19]:
         return False
     when = rule.when
-    return when == _ANYWHERE or _fits(when, call, situation)
-
-
-_ANYWHERE: Final = When()
-
-
-def _fits(when: When, call: Call, situation: Situation) -> bool:
     subagent = bool(call.agent or call.agent_type)
     return (
         (not when.mode or situation.mode in when.mode)
@@ -191,38 +259,28 @@ def _hour(hour: int, hours: Sequence[int]) -> bool:
     return first <= hour < before if first <= before else hour >= first or hour < before
 
 
-def _gains(active: Iterable[_Held], parts: list[Part], hints: list[Part], call: Call) -> list[Label]:
-    gained = {
-        one.rule.label: None
-        for one in active
-        if one.rule.label and any(holds(one.pattern, part, call, strict=True) for part in (*parts, *hints))
-    }
-    return list(gained)
-
-
 def _rules(
-    active: Iterable[_Held], parts: list[Part], hints: list[Part], call: Call, found: list[_Finding]
+    hits: list[list[_Hit]], count: int, call: Call, situation: Situation, found: list[_Finding]
 ) -> list[_Held | None]:
-    """What the rules say: findings of those that deny or ask; for each part, the rule that allows it."""
-    allowed: list[_Held | None] = [None] * len(parts)
+    """What the rules say: findings of those that deny or ask; for each of the first ``count`` parts, the rule that
+    allows it."""
+    allowed: list[_Held | None] = [None] * count
     minted: set[int] = set()
     asked: list[tuple[int, _Finding]] = []
-    for one in active:
-        answer = one.rule.answer
-        if answer == "allow":
-            for number, part in enumerate(parts):
-                if (allowed[number] is None or one.layer == "session") and \
-                        holds(one.pattern, part, call, strict=False) == YES:  # fmt: skip
+    for number, some in enumerate(hits):
+        for one, strict, exact in some:
+            answer = one.rule.answer
+            if answer is None or not (one.always or _active(one.rule, call, situation)):
+                continue
+            if answer == "allow":
+                if exact == YES and number < count and (allowed[number] is None or one.layer == "session"):
                     allowed[number] = one
                     if one.layer == "session":
                         minted.add(number)
-        elif answer is not None:
-            for number, part in enumerate((*parts, *hints)):
-                sure = holds(one.pattern, part, call, strict=True)
-                if sure and answer == "ask":
-                    asked.append((number, _of_rule(one, "ask", "" if sure == YES else "perhaps: ")))
-                elif sure:
-                    found.append(_of_rule(one, "deny", "") if sure == YES else _of_rule(one, "ask", "perhaps "))
+            elif answer == "ask":
+                asked.append((number, _of_rule(one, "ask", "" if strict == YES else "perhaps: ")))
+            else:
+                found.append(_of_rule(one, "deny", "") if strict == YES else _of_rule(one, "ask", "perhaps "))
     found += (one for number, one in asked if number not in minted or one.approvals > 1)
     return allowed
 
@@ -250,6 +308,18 @@ def _by_mode(mode: str, parts: list[Part], allowed: list[_Held | None], found: l
         found.append(_Finding("ask", MODE, f"{known}: a person decides on all but reading", "pmagent oa snapshot"))
 
 
+def _by_opinion(opinion: Opinion, allowed: list[_Held | None], found: list[_Finding]) -> None:
+    """What another engine's policies say counts as the rules do."""
+    name = ", ".join(opinion.rules)
+    if opinion.answer != "allow":
+        found.append(_Finding(opinion.answer, name, f"{opinion.engine} says {opinion.answer}"))
+        return
+    rule = Rule(id=name, match=opinion.engine, answer="allow")
+    for number, one in enumerate(allowed):
+        if one is None:
+            allowed[number] = _Held(-1, rule, Pattern(()), "", always=True)
+
+
 def _by_default(
     policy: Policy, call: Call, parts: list[Part], allowed: list[_Held | None], found: list[_Finding]
 ) -> None:
@@ -265,9 +335,15 @@ def _by_default(
     name = f"{layer.name} {DEFAULT}" if layer is not None else DEFAULT
     rules = [one for one in (narrow(part, call) for part in left) if one]
     said = _listed([_said(part) for part in left])
-    mend = f"a rule that allows it: {', '.join(rules[:_SHOWN])}" if len(rules) == len(left) and len(left) <= _SHOWN \
-        else ""  # fmt: skip
+    shown = not found and len(rules) == len(left) <= _SHOWN
+    mend = f"a rule that allows it: {', '.join(rules)}" if shown else ""
     found.append(_Finding(answer, name, f"no rule speaks of {said}", mend))
+
+
+def _few(reasons: list[str]) -> list[str]:
+    """So many as somebody reads."""
+    more = len(reasons) - REASONS_MAX
+    return reasons if more <= 0 else [*reasons[:REASONS_MAX], f"and {more} more"]
 
 
 def _said(part: Part) -> str:

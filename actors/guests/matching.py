@@ -7,37 +7,23 @@ the line runs, of a folder that is taken whole. A rule that allows needs certain
 from __future__ import annotations
 
 import re
-import string
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
-from pmagent.contracts.guest_calls import LOOKED_FOR, Call
+from pmagent.actors.guests.paths import FOLD, MAYBE, NO, YES, BadRule, Path, inside, of_path, path_of
+from pmagent.contracts.guest_calls import Call
 
 What = Literal["command", "read", "write", "mention", "host", "tool", "agent"]
-
-YES: Final = 2
-MAYBE: Final = 1
-NO: Final = 0
 
 MATCH_CHARS_MAX: Final = 1000
 _FORM: Final = re.compile(r"([A-Za-z*][\w.*-]{0,127})(?:\((.*)\))?", re.DOTALL | re.ASCII)
 _READING: Final = ("Read",)
 _WRITING: Final = ("Edit", "Write", "MultiEdit", "NotebookEdit")
 _STARTING: Final = ("Agent", "Task")
-_FOLD: Final = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 _SYSTEM: Final = re.compile(r"(?:/usr/local|/usr)?/s?bin/([^/]+)")
 _VERSIONED: Final = re.compile(r"(python|pip)[23](?:\.\d{1,2})?", re.ASCII)
 _SETTING: Final = re.compile(r"([A-Za-z_]\w*)=.*", re.ASCII | re.DOTALL)
-
-
-class BadRule(ValueError):
-    """A rule that is not understood. ``hint`` says what may stand there."""
-
-    def __init__(self, message: str, hint: str) -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
 
 
 class Part(NamedTuple):
@@ -53,26 +39,17 @@ class Part(NamedTuple):
 
 class Pattern(NamedTuple):
     """A rule's ``match``, understood. ``parts``: of which parts it speaks (none: it names a tool of the harness, and
-    speaks of all parts of its calls). ``words``, ``sets``: a command's; ``path``: a path's; ``name``: that of a tool,
+    speaks of all parts of its calls). ``words``, ``sets``: a command's, ``wide``: the words as
+    a rule that forbids also takes them; ``path``: a path's; ``name``: that of a tool,
     host or kind of agent."""
 
     parts: tuple[What, ...]
     words: tuple[str, ...] = ()
+    wide: tuple[str, ...] = ()
     sets: tuple[str, ...] = ()
     path: Path | None = None
     name: str = ""
     any: bool = False
-
-
-class Path(NamedTuple):
-    """A pattern of paths. ``anchor``: the workspace ("root"), the file system ("/"), or "": it holds at any depth, a
-    rule that forbids even outside of the workspace. ``head``: the folders before the first wildcard."""
-
-    anchor: Literal["root", "/", ""]
-    exact: re.Pattern[str]
-    folded: re.Pattern[str]
-    head: str
-    looked_for: bool
 
 
 @lru_cache(maxsize=4096)
@@ -90,7 +67,7 @@ def pattern(match: str) -> Pattern:
         return Pattern(("command",), any=True) if spec is None else _command(spec)
     if tool in (*_READING, *_WRITING):
         parts: tuple[What, ...] = ("read",) if tool in _READING else ("write",)
-        return Pattern(parts, any=True) if spec is None else Pattern(parts, path=_path(spec.strip()))
+        return Pattern(parts, any=True) if spec is None else Pattern(parts, path=path_of(spec.strip()))
     if tool == "WebFetch":
         return Pattern(("host",), any=True) if spec is None else Pattern(("host",), name=_host(spec.strip()))
     if tool in _STARTING:
@@ -106,23 +83,36 @@ def pattern(match: str) -> Pattern:
     return Pattern((), name=tool, any=tool == "*")
 
 
-def holds(rule: Pattern, part: Part, call: Call, *, strict: bool) -> int:
-    """Whether the rule holds for a part of the call: YES, MAYBE or NO. ``strict``: as of a rule that forbids or asks:
-    names are compared without case, programs without their folder, hosts with all below them."""
-    if not rule.parts:
-        return YES if rule.any or _tool(rule.name, call) else NO
+def holds(rule: Pattern, part: Part, root: str, *, strict: bool) -> int:
+    """Whether the rule, which names no tool, holds for a part of a call in the workspace ``root``: YES, MAYBE or NO.
+    ``strict``: as of a rule that forbids or asks: names are compared without case, programs without their folder,
+    hosts with all below them."""
     if part.what not in rule.parts:
-        return MAYBE if strict and part.what == "mention" and rule.parts[0] in ("read", "write") and \
-            _of_path(rule, part, call, strict=True) else NO  # fmt: skip
+        if not strict or part.what != "mention" or rule.parts[0] not in ("read", "write"):
+            return NO
+        fits = rule.path is None or of_path(rule.path, part.text, root, strict=True, whole=part.whole)
+        return MAYBE if fits else NO
     if part.what == "command":
         return _of_command(rule, part, strict=strict)
     if rule.any:
         return YES
     if rule.path is not None:
-        return _of_path(rule, part, call, strict=strict)
+        return of_path(rule.path, part.text, root, strict=strict, whole=part.whole)
     if part.what == "host":
         return YES if _of_host(rule.name, part.text, strict=strict) else NO
     return YES if glob(rule.name).fullmatch(part.text) else NO
+
+
+def names_tool(rule: Pattern, call: Call) -> bool:
+    """Whether the rule names the tool of the call, and so speaks of all its parts."""
+    return not rule.parts and (rule.any or _tool(rule.name, call))
+
+
+def first_words(part: Part) -> list[str] | None:
+    """The names by which a rule may speak of this command; None: any."""
+    forms = _forms(part.words, strict=True) if part.words else []
+    names = [form[0] for form in forms]
+    return None if not names or None in names else [name for name in names if name is not None]
 
 
 def parts_of(call: Call) -> Iterator[Part]:
@@ -169,8 +159,8 @@ def narrow(part: Part, call: Call) -> str:
         tool, path = ("Read" if part.what == "read" else "Edit"), part.text
         if not path.startswith("/") or re.search(r"[*?\[\]()]", path):
             return ""
-        inside = _inside(path, call.root)
-        shown = f"./{inside}".rstrip("/") if inside is not None else f"/{path}"
+        below = inside(path, call.root)
+        shown = f"./{below}".rstrip("/") if below is not None else f"/{path}"
         return f"{tool}({shown}{'/**' if part.whole else ''})"
     if part.what == "host":
         return f"WebFetch(domain:{part.text})" if re.fullmatch(r"[\w.-]+", part.text) else ""
@@ -193,7 +183,16 @@ def _command(spec: str) -> Pattern:
         words.pop(0)
     if not words:
         raise BadRule(f"Bash({spec[:60]}) names no program", "write the program's name after the variables, or *")
-    return Pattern(("command",), tuple(words), tuple(sets))
+    if len(words[-1]) > 1 and words[-1].endswith("*"):
+        words.append("*")  # rm* is whatever begins so
+    wide = [part for word in words for part in _widened(word)]
+    return Pattern(("command",), tuple(words), sets=tuple(sets), wide=tuple(wide) if wide != words else ())
+
+
+def _widened(word: str) -> list[str]:
+    """A word with a ``*`` in it, as the several words for which it may stand: ``git*push`` is ``git* * *push``."""
+    first, star, last = word.partition("*")
+    return [f"{first}*", "*", f"*{last}"] if star and first and last else [word]
 
 
 def _of_command(rule: Pattern, part: Part, *, strict: bool) -> int:
@@ -202,9 +201,12 @@ def _of_command(rule: Pattern, part: Part, *, strict: bool) -> int:
     if rule.any:
         return YES
     if not part.words:
-        return MAYBE if strict else NO
-    compare = _strict if strict else _words
-    return max(compare(rule.words, form) for form in _forms(part.words, strict=strict))
+        return NO  # nothing is started, or it is not understood: that is asked anyway
+    forms = _forms(part.words, strict=strict)
+    if not strict:
+        return max(_words(rule.words, form) for form in forms)
+    ways = (rule.words, rule.wide) if rule.wide else (rule.words,)
+    return max(_strict(words, form) for form in forms for words in ways)
 
 
 def _forms(words: Sequence[str | None], *, strict: bool) -> list[Sequence[str | None]]:
@@ -216,7 +218,7 @@ def _forms(words: Sequence[str | None], *, strict: bool) -> list[Sequence[str | 
         name = system[1]
         forms.append((name, *words[1:]))
     if strict:
-        name = name.rsplit("/", 1)[-1].translate(_FOLD)
+        name = name.rsplit("/", 1)[-1].translate(FOLD)
         forms.append((name, *words[1:]))
     if name == "git" and (behind := _behind_options(words, strict=strict)) is not None:
         forms.append((name, *behind))
@@ -295,14 +297,14 @@ def _strict(rule: Sequence[str], words: Sequence[str | None]) -> int:
     for option in options:
         if not found:
             break
-        found = min(found, _option(option, words[1:]))
+        found = min(found, _option(option, words))
     return found
 
 
 def _option(option: str, words: Sequence[str | None]) -> int:
     """Whether an option is among the words: itself, its letters in any order (``-fr``), or a longer or shorter form
     of it (``--force``, ``--for``, ``-f``), of which nobody knows whether it means the same."""
-    if any(word is not None and _word(option, word) for word in words):
+    if any(word is not None and _word(option, word) for word in words[1:]):
         return YES
     name = option.lstrip("-").split("=")[0].rstrip("*")
     short = not option.startswith("--")
@@ -332,119 +334,18 @@ HARMLESS: Final = frozenset((
 ``Bash(DATABASE_URL=* pytest *)``."""
 
 
-# -- paths -----------------------------------------------------------------------------------------------------------
-
-
-def _path(spec: str) -> Path:
-    text = spec
-    if text.startswith("//"):
-        anchor: Literal["root", "/", ""] = "/"
-        text = text[1:].rstrip("/")
-    elif text.startswith("~"):
-        raise BadRule(f"{spec[:60]!r}: the home is not known here", "a policy's reader writes it out: //home/me/…")
-    elif text.startswith("**/") or "/" not in text.rstrip("/"):
-        anchor = ""
-        text = text.removeprefix("**/").rstrip("/")
-    else:
-        anchor = "root"
-        text = text.removeprefix(".").strip("/")
-    if spec in (".", "./", "/"):
-        anchor, text = "root", ""
-    segments = text.strip("/").split("/")
-    if any(one in ("..", ".") for one in segments):
-        raise BadRule(f"{spec[:60]!r} holds . or ..", "write the path without them; // begins at the root of all files")
-    exact = _path_regex(text.strip("/"))
-    head = []
-    for one in segments:
-        if re.search(r"[*?\[]", one):
-            break
-        head.append(one)
-    return Path(
-        anchor, re.compile(exact, re.DOTALL), re.compile(exact, re.DOTALL | re.IGNORECASE | re.ASCII),
-        "/".join(head), looked_for=not anchor and spec in LOOKED_FOR,
-    )  # fmt: skip
-
-
-def _path_regex(text: str) -> str:
-    """As a regular expression for what stands behind the anchor; all below a path that fits, fits."""
-    text = text.removesuffix("/**")
-    if text in ("", "**"):
-        return r".*"
-    made = []
-    for one in re.split(r"(\*\*/|\*\*|\*|\?|\[[^\]/]+\])", text):
-        if one == "**/":
-            made.append(r"(?:[^/]+/)*")
-        elif one == "**":
-            made.append(r".*")
-        elif one == "*":
-            made.append(r"[^/]*")
-        elif one == "?":
-            made.append(r"[^/]")
-        elif one.startswith("[") and one.endswith("]") and len(one) > 2:
-            inner = one[1:-1]
-            negated = inner[0] in "!^"
-            inner = inner[1:] if negated else inner
-            made.append(f"[{'^/' if negated else ''}{re.escape(inner).replace(chr(92) + '-', '-')}]")
-        else:
-            made.append(re.escape(one))
-    return "".join(made) + r"(?:/.*)?"
-
-
-def _of_path(rule: Pattern, part: Part, call: Call, *, strict: bool) -> int:
-    if rule.path is None:
-        return YES
-    path, regex = rule.path, rule.path.folded if strict else rule.path.exact
-    if path.anchor == "/":
-        rest: str | None = part.text.lstrip("/")
-    else:
-        rest = _inside(part.text, call.root)
-    if path.anchor == "" and rest is None and strict:
-        rest = part.text.lstrip("/")
-    if rest is not None and (_anywhere(regex, rest) if path.anchor == "" else regex.fullmatch(rest)):
-        return YES
-    return _below(path, part, call) if strict and part.whole else NO
-
-
-def _anywhere(regex: re.Pattern[str], rest: str) -> bool:
-    at = 0
-    while at >= 0:
-        if regex.fullmatch(rest, at):
-            return True
-        at = rest.find("/", at) + 1 or -1
-    return False
-
-
-def _below(path: Path, part: Part, call: Call) -> int:
-    """Whether a path that fits may lie below a folder that is taken whole."""
-    if path.anchor == "":
-        return NO if path.looked_for else MAYBE
-    head = f"/{path.head}" if path.anchor == "/" else f"{call.root.rstrip('/')}/{path.head}".rstrip("/")
-    head, folder = head.translate(_FOLD), part.text.rstrip("/").translate(_FOLD)
-    return MAYBE if head.startswith(f"{folder}/") or f"{folder}/".startswith(f"{head}/") else NO
-
-
-def _inside(path: str, root: str) -> str | None:
-    """The path below the workspace; "" for itself, None for one outside."""
-    if not root:
-        return None
-    root = root.rstrip("/")
-    if path.rstrip("/") == root:
-        return ""
-    return path[len(root) + 1 :] if path.startswith(f"{root}/") else None
-
-
 # -- hosts and names -------------------------------------------------------------------------------------------------
 
 
 def _host(spec: str) -> str:
-    name = spec.removeprefix("domain:").strip().rstrip(".").translate(_FOLD)
+    name = spec.removeprefix("domain:").strip().rstrip(".").translate(FOLD)
     if not spec.startswith("domain:") or not re.fullmatch(r"(?:\*\.)?[a-z0-9_.:\[\]-]+", name):
         raise BadRule(f"WebFetch({spec[:60]}) is not understood", "write WebFetch(domain:example.org)")
     return name
 
 
 def _of_host(name: str, host: str, *, strict: bool) -> bool:
-    host = host.rstrip(".").translate(_FOLD)
+    host = host.rstrip(".").translate(FOLD)
     if name.startswith("*."):
         return host.endswith(name[1:]) or (strict and host == name[2:])
     return host == name or (strict and host.endswith(f".{name}"))

@@ -11,6 +11,7 @@ import hmac
 import os
 import secrets
 import stat
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -61,6 +62,8 @@ INLINE_BYTES: Final = 8 * 1024
 SMALL_BYTES: Final = 64 * 1024
 """What is larger is masked in a thread."""
 WAIT_SECONDS_MAX: Final = 600.0
+LOOK_SECONDS: Final = 0.05
+"""The policy's files are looked at so often: a change of them holds after so long."""
 HOOK: Final = "hook"
 """The actor of facts that hooks bring."""
 PROSE: Final = {"Bash": ("description",), "Task": ("description",), "Agent": ("description",)}
@@ -109,13 +112,14 @@ class Gate:
         self._count = 0
         self._marks: tuple[object, ...] = ()
         self._paths: tuple[str, ...] | None = None
+        self._looked = 0.0
 
     def hear(self, events: Sequence[Event], _sums: Sequence[str]) -> None:
         """Listener: what becomes of calls that wait."""
         for event in events:
             data = event.data
             if isinstance(data, GuestApprovalUsed | GuestCallClosed):
-                waiting = self._waiting.get(data.request)
+                waiting = self._waiting.get(data.call_asked)
                 if waiting is not None and not waiting.done():
                     waiting.set_result(isinstance(data, GuestApprovalUsed))
 
@@ -290,8 +294,10 @@ class Gate:
 
     async def follow_policy(self, host: Host) -> None:
         """Record the policy if its files are not as they were."""
-        if self._paths is not None and _marks(self._paths) == self._marks:
+        now = time.monotonic()
+        if self._paths is not None and (now < self._looked + LOOK_SECONDS or _marks(self._paths) == self._marks):
             return
+        self._looked = now
         from pmagent.guests.policy import read_policy
 
         policy = await anyio.to_thread.run_sync(read_policy, host.layout.workspace)
@@ -304,21 +310,6 @@ class Gate:
 def resources(_: Mapping[str, str]) -> Iterable[object]:
     """The gate."""
     return (Gate(),)
-
-
-async def serve(host: Host) -> None:
-    """Answer hooks, and take in what they left while no daemon ran, until cancelled."""
-    from pmagent.guests.socket import listen
-    from pmagent.guests.spool import take_in
-
-    gate = host.resources[Gate]
-
-    async def answered(line: bytes, pid: int, gone: asyncio.Future[None]) -> bytes:
-        return await gate.answered(host, line, pid, gone)
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(take_in, host, gate)
-        await listen(host, answered)
 
 
 def understood(line: bytes) -> Message:

@@ -210,6 +210,9 @@ class Gathered:
         left = ENTRIES_MAX
         ignored = [] if of.ignored else _ignored(self.root)
         folders = [path] if os.path.isdir(path) else []
+        for key in (f"{path}/{_KEY}", f"{path}/key"):
+            if key.endswith(f".pmagent/{_KEY}") and os.path.lexists(key):
+                into[key] = None
         while folders:
             folder = folders.pop()
             try:

@@ -13,17 +13,20 @@ from typing import Any, Final, Literal
 import msgspec
 import yaml
 
-from pmagent.actors.guests.matching import BadRule, pattern
+from pmagent.actors.guests.matching import pattern
+from pmagent.actors.guests.paths import BadRule
 from pmagent.contracts.guest_calls import Answer, Label, Layer, LayerName, Policy, Rule, Shape, When
 from pmagent.contracts.shape import Misfit, fit
 from pmagent.contracts.text import BadText, decoded, from_yaml
 from pmagent.events.errors import PmagentError
+from pmagent.guests import cedar
 
 FILE: Final = ".pmagent/policy.yaml"
 BYTES_MAX: Final = 256 * 1024
 RULES_MAX: Final = 2000
 TEMPLATES: Final = Path(__file__).with_name("templates")
 _ANSWERS: Final[tuple[Answer, ...]] = ("deny", "ask", "allow")
+_LAYERS: Final[tuple[LayerName, ...]] = ("project", "user")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z", re.ASCII)
 
 
@@ -66,9 +69,17 @@ def read_policy(workspace: Path, session: Sequence[Rule] = (), environ: Mapping[
         _layer("user", user_file(environ), home),
         _layer("project", workspace / FILE, home),
     ]
+    files = zip(_LAYERS, cedar_files(workspace, environ), strict=False)
+    layers += (one for name, path in files if (one := cedar.layer(name, path)) is not None)
     if session:
         layers.append(Layer(name="session", rules=list(session)))
     return policy_of(layers)
+
+
+def cedar_files(workspace: Path, environ: Mapping[str, str]) -> list[Path]:
+    """Where policies in Cedar lie: the workspace's, the user's."""
+    own = user_file(environ)
+    return [(workspace / FILE).with_suffix(".cedar"), *([own.with_suffix(".cedar")] if own is not None else [])]
 
 
 def policy_of(layers: list[Layer]) -> Policy:
@@ -193,8 +204,9 @@ def _line_of(message: str, lines: Mapping[str, int]) -> str:
 
 _SETTINGS: Final = (
     ".claude/settings.json", ".claude/settings.local.json", ".claude/hooks/**", ".codex/**", ".gemini/settings.json",
-    ".gemini/policies/**", ".cursor/hooks.json", ".github/hooks/**", ".opencode/**", "opencode.json", "opencode.jsonc",
+    ".gemini/policies/**", ".cursor/hooks.json", ".opencode/**",
 )  # fmt: skip
+_TOP_SETTINGS: Final = (".github/hooks/**", "opencode.json", "opencode.jsonc")
 _HOME_SETTINGS: Final = (
     ".claude.json", ".claude/plugins/**", ".codex/**", ".gemini/**", ".cursor/**", ".copilot/**",
     ".config/opencode/**", ".config/github-copilot/**",
@@ -215,9 +227,10 @@ def built_in(environ: Mapping[str, str]) -> Layer:
     """The rules that no file can take away: pmagent's own files and commands, and the settings of the harnesses."""
     home, config = environ.get("HOME", ""), config_folder(environ)
     state = environ.get("XDG_STATE_HOME", "") or (f"{home}/.local/state" if home else "")
-    own = ["Edit(./.pmagent/**)", "Read(**/.pmagent/data/key)", *(f"Edit(/{one}/pmagent/**)" for one in (config, state)
+    own = ["Edit(**/.pmagent/**)", "Read(**/.pmagent/data/key)", *(f"Edit(/{one}/pmagent/**)" for one in (config, state)
                                                                   if one.startswith("/"))]  # fmt: skip
-    settings = [f"Edit(./{one})" for one in _SETTINGS] + [f"Edit(/{one}/**)" for one in _MACHINE_SETTINGS]
+    settings = [f"Edit(**/{one})" for one in _SETTINGS] + [f"Edit(./{one})" for one in _TOP_SETTINGS]
+    settings += [f"Edit(/{one}/**)" for one in _MACHINE_SETTINGS]
     if home.startswith("/"):
         settings += [f"Edit(/{home.rstrip('/')}/{one})" for one in (*_SETTINGS[:3], *_HOME_SETTINGS)]
     if (given := environ.get("CLAUDE_CONFIG_DIR", "")).startswith("/"):

@@ -25,10 +25,10 @@ PLAIN_READERS: Final = frozenset(_DATA["plain_readers"].split())
 SHELLS: Final = frozenset(_DATA["shells"].split())
 WRAPPERS: Final[dict[str, str]] = _DATA["wrappers"]
 GIT: Final[dict[str, str]] = _DATA["git"]
-_ODD: Final = frozenset(_DATA["odd"].split())
+ODD: Final = frozenset(_DATA["odd"].split())
 _RUNS: Final[dict[str, list[str]]] = {name: options.split() for name, options in _DATA["runs"].items()}
 _RUNNERS: Final = {tuple(name.split()): valued for name, valued in _DATA["runners"].items()}
-_INTERPRETERS: Final[dict[str, dict[str, str]]] = _DATA["interpreters"]
+INTERPRETERS: Final[dict[str, dict[str, str]]] = _DATA["interpreters"]
 _ASSIGNED: Final = re.compile(r"[A-Za-z_]\w*=.*", re.ASCII | re.DOTALL)
 _VERSIONED: Final = re.compile(r"(python|pypy|pip|perl|ruby|lua|php|node)[\d.]+", re.ASCII)
 
@@ -56,7 +56,7 @@ SPECS: Final[dict[str, Spec]] = {
 class Asked(msgspec.Struct, kw_only=True):
     """A program that a line would start. ``words_before``: the program before it in a pipe; ``text``: what it reads on
     standard input, if that is known; ``piped``: whether anything stands there; ``nested``: takes a line apart that it
-    hands to a shell."""
+    hands to a shell; ``start``: takes a program apart that it starts."""
 
     words: list[Word]
     sets: list[str]
@@ -66,6 +66,7 @@ class Asked(msgspec.Struct, kw_only=True):
     text: str | None
     piped: bool
     nested: Callable[[str, str | None, list[str]], None]
+    start: Callable[[Asked], None]
 
     @property
     def name(self) -> str:
@@ -93,38 +94,7 @@ class Asked(msgspec.Struct, kw_only=True):
         return msgspec.structs.replace(self, words=list(words), **changes)
 
 
-def understand(asked: Asked) -> None:
-    """Note the program, and what its arguments say."""
-    from pmagent.guests.single_programs import ROUTINES
-
-    found, name = asked.found, asked.name
-    found.start(asked.words, asked.sets, asked.cwd)
-    if asked.words[0].shown is None:
-        asked.why("a program whose name is known only when the line runs")
-        found.outward = True
-        return
-    if "/" in (asked.words[0].text or ""):
-        found.mention(asked.words[0].text or "", asked.cwd)
-    refuse(asked, name)
-    if name in _ODD:
-        asked.why(f"{name} is not looked into")
-        found.outward = True
-        mentions(asked)
-    elif name in ROUTINES:
-        ROUTINES[name](asked)
-    elif name in WRAPPERS:
-        start_behind(asked, asked.rest, WRAPPERS[name], 1 if name in ("timeout", "taskset", "chrt") else 0)
-    elif name in SHELLS:
-        _shell(asked)
-    elif name in _INTERPRETERS:
-        _interpreter(asked)
-    elif name in SPECS:
-        by_spec(asked, SPECS[name])
-    else:
-        _unknown(asked)
-
-
-def _unknown(asked: Asked) -> None:
+def unknown(asked: Asked) -> None:
     """A program that may do anything, under the rules for its name."""
     asked.found.outward = True
     mentions(asked)
@@ -144,8 +114,12 @@ def start_behind(asked: Asked, words: Sequence[Word], valued: str, skip: int = 0
         at += 2 if words[at].text in valued.split() else 1
         if words[at - 1].text == "--":
             break
-    if inner := words[at + skip :]:
-        understand(asked.instead(inner))
+    inner = list(words[at + skip :])
+    if asked.name == "time":  # a word of the language: variables may follow
+        while inner and _ASSIGNED.fullmatch(inner[0].text or ""):
+            asked = asked.instead(asked.words, sets=[*asked.sets, (inner.pop(0).text or "").partition("=")[0]])
+    if inner:
+        asked.start(asked.instead(inner))
 
 
 def refuse(asked: Asked, name: str) -> None:
@@ -306,7 +280,8 @@ def _filter(asked: Asked) -> Filter:
 # -- programs that run code ------------------------------------------------------------------------------------------
 
 
-def _shell(asked: Asked) -> None:
+def shell(asked: Asked) -> None:
+    """A shell that runs a line, a file, or what it reads."""
     rest, at = asked.rest, 0
     asked.found.outward = True
     while at < len(rest) and (text := rest[at].text) is not None and re.match(r"[-+].", text):
@@ -338,8 +313,9 @@ def _script(asked: Asked, word: Word) -> None:
     mentions(asked)
 
 
-def _interpreter(asked: Asked) -> None:
-    kind = _INTERPRETERS[asked.name]
+def interpreter(asked: Asked) -> None:
+    """A program that runs code."""
+    kind = INTERPRETERS[asked.name]
     codes, silent = kind["code"].split(), kind["silent"].split()
     asked.found.outward = True
     words_known(asked)
@@ -348,7 +324,9 @@ def _interpreter(asked: Asked) -> None:
         text = word.shown or ""
         if text in silent or (asked.name in ("python", "pypy") and text.startswith("-m")):
             return
-        if given(text, codes) if len(text) < 5 or text.startswith("--") else text in codes or text[:2] in codes:
+        letters = "".join(one[1] for one in codes if len(one) == 2)
+        joined = letters and re.match(rf"-[A-Za-z0-9]*[{letters}]", text) is not None
+        if joined or text in codes or (text.startswith("--") and given(text, codes)):
             asked.why(f"code for {asked.name} stands in the line")
             return
         if re.match("[^-]", text):

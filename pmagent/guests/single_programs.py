@@ -1,4 +1,5 @@
-"""Programs whose arguments are read by a routine of their own (``pmagent.guests.programs``)."""
+"""What a program's arguments say, and the programs of which a routine of their own reads them
+(``pmagent.guests.programs``)."""
 
 from __future__ import annotations
 
@@ -9,25 +10,31 @@ from collections.abc import Callable, Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
-import msgspec
-
 from pmagent.guests.gathered import ALL, Filter, Word
 from pmagent.guests.programs import (
     ANY_TEXT,
     GIT,
+    INTERPRETERS,
+    ODD,
     PLAIN_READERS,
+    SHELLS,
     SPECS,
     WRAPPERS,
     Asked,
+    by_spec,
     given,
+    interpreter,
     mentions,
     note_address,
     note_patch,
     parted,
     refuse,
-    understand,
+    shell,
+    start_behind,
+    unknown,
     words_known,
 )
+from pmagent.guests.text_programs import awk, in_place, sed, sed_known
 
 _LOOPBACK: Final = frozenset(("localhost", "127.0.0.1", "::1"))
 _REMOTE_GIT: Final = ("clone", "fetch", "pull", "push", "remote", "ls-remote")
@@ -58,12 +65,12 @@ def _env(asked: Asked) -> None:
         if text == "--":
             break
     if inner := rest[at:]:
-        understand(asked.instead(inner, sets=sets, cwd=cwd))
+        asked.start(asked.instead(inner, sets=sets, cwd=cwd))
 
 
 def _command(asked: Asked) -> None:
     if asked.texts[:1] not in (["-v"], ["-V"]):
-        understand(asked.instead([word for word in asked.rest if word.text not in ("-p", "--")] or [Word("true")]))
+        asked.start(asked.instead([word for word in asked.rest if word.text not in ("-p", "--")] or [Word("true")]))
 
 
 def _xargs(asked: Asked) -> None:
@@ -103,13 +110,13 @@ def _of_files(asked: Asked, inner: Sequence[Word], placed: str, of: tuple[list[W
     name = one.name
     if name in ANY_TEXT:
         asked.found.start(words, asked.sets, asked.cwd)
-    elif of is None or name not in PLAIN_READERS or (name == "sed" and not _sed_known(one)):
-        understand(one)
+    elif of is None or name not in PLAIN_READERS or (name == "sed" and not sed_known(one)):
+        one.start(one)
         asked.why(f"{name or 'a program'} is started for files that are known only when the line runs")
     else:
         asked.found.start(words, asked.sets, asked.cwd)
         mentions(asked.instead(inner))
-        writing = name in ("rm", "touch", "chmod") or (name == "sed" and _in_place(one))
+        writing = name in ("rm", "touch", "chmod") or (name == "sed" and in_place(one))
         for folder in of[0]:
             if writing:
                 asked.found.write(folder, asked.cwd, tree=ALL)
@@ -162,58 +169,6 @@ def _find_filter(texts: Sequence[str]) -> Filter:
     return Filter((names[0],)) if shown <= simple and len(names) == 1 else ALL
 
 
-# -- texts -----------------------------------------------------------------------------------------------------------
-
-_SED: Final = re.compile(r"""
-    (?: [\s;{}]+
-      | (?: \d+ | \$ | /(?:\\.|[^/\\\n])*/I? )? (?: [,~](?: [+~]?\d+ | \$ | /(?:\\.|[^/\\\n])*/I? ))? \s* !? \s*
-        (?: [pdqnNDPhHgGxl=]\d*(?=[\s;}]|$)
-          | [sy](?P<mark>[/|,\#@:%!_+])(?:(?!(?P=mark))(?:\\.|[^\\]))*(?P=mark)(?:(?!(?P=mark))(?:\\.|[^\\]))*(?P=mark)
-            [gpiIM0-9]*(?=[\s;}]|$)
-          | [aic]\\?[^\n]*
-          | (?=\{) ) )*
-""", re.VERBOSE)  # fmt: skip
-"""Scripts that only print, delete, substitute and insert: no ``w``, ``r`` and ``e``."""
-
-
-def _sed(asked: Asked) -> None:
-    words_known(asked)
-    operands, options = parted(asked, SPECS["sed"])
-    if not _sed_known(asked) or any(given(one, ("-f", "--file")) and "i" not in one for one in options):
-        asked.why("a sed script that is not looked into")
-    for word in operands:
-        if _in_place(asked):
-            asked.found.write(word, asked.cwd)
-        else:
-            asked.found.read(word, asked.cwd)
-
-
-def _in_place(asked: Asked) -> bool:
-    return any(re.match(r"-[nErsuz]*i|--i", text) for text in asked.texts)
-
-
-def _sed_known(asked: Asked) -> bool:
-    texts = [word.shown for word in asked.rest]
-    scripts = [texts[number + 1 : number + 2] for number, text in enumerate(texts)
-               if re.fullmatch(r"-[nErsuz]*e|--expression", text or "")]  # fmt: skip
-    plain = [[next((text for text in texts if not (text or "").startswith("-")), None)]]
-    if any((text or "").startswith("--expression=") or re.match(r"-e.", text or "") for text in texts):
-        return False
-    return all(one and one[0] is not None and len(one[0]) < 4096 and _SED.fullmatch(one[0]) for one in scripts or plain)
-
-
-def _awk(asked: Asked) -> None:
-    words_known(asked)
-    operands, options = parted(asked, msgspec.structs.replace(SPECS["awk"], skip=0))
-    script = operands[0].shown if operands else None
-    files = [one for one in options if given(one, SPECS["awk"].reads.split()) and not one.startswith(("-F", "-v"))]
-    if files or script is None or re.search(r"system|getline|\||@|>|ARGV|ENVIRON|close", script):
-        asked.why("an awk program that is not looked into")
-    for word in operands[1:]:
-        if not re.match(r"[A-Za-z_]\w*=", word.text or ""):
-            asked.found.read(word, asked.cwd)
-
-
 # -- files -----------------------------------------------------------------------------------------------------------
 
 
@@ -228,21 +183,38 @@ def _copy(asked: Asked) -> None:
         operands.append(Word(posixpath.basename(operands[0].text or "") or "."))
     if len(operands) < 2 and not aimed:
         asked.why(f"{name} without a target")
-    sources, target = (operands, None) if aimed else (operands[:-1], operands[-1] if operands else None)
+    sources, target = operands[:-1], operands[-1] if operands else None
+    if aimed:
+        sources, target = operands, _aim(asked)
     whole = name == "mv" or any(re.match(r"-[a-zA-Z]*[rRa]|--(?:rec|arch)", one) for one in options)
+    linked = name == "ln" and any(re.match(r"-[a-zA-Z]*s|--s", one) for one in options)
     for word in sources:
+        if linked and target is not None and word.text is not None:
+            at = target.text or ""
+            at = at if cwd is not None and os.path.isdir(posixpath.join(cwd, at)) else posixpath.dirname(at)
+            word = Word(posixpath.join(at, word.text), word.glob)  # noqa: PLW2901 - a link leads from where it lies
         found.read(word, cwd, tree=ALL if whole or name == "ln" else None)
         if name == "mv":
             found.write(word, cwd, tree=ALL, link=True)
-        if name == "ln" and target is not None and not (word.text or "/").startswith("/"):
-            found.read(Word(posixpath.join(posixpath.dirname(target.text or ""), word.text or "")), cwd, tree=ALL)
     if target is not None:
-        found.write(target, cwd, tree=ALL if whole else None, link=True)
-        if target.shown is None or cwd is None or not os.path.isdir(posixpath.join(cwd, target.text or "")):
+        found.write(target, cwd, tree=ALL if whole or name == "ln" else None, link=True)
+        folder = aimed or (cwd is not None and os.path.isdir(posixpath.join(cwd, target.text or "")))
+        if target.shown is None or not folder:
             return
         for word in sources:
             into = posixpath.join(target.text or "", posixpath.basename((word.shown or "").rstrip("/")) or ".")
             found.write(Word(into), cwd, tree=ALL if whole or word.shown is None else None, link=True)
+
+
+def _aim(asked: Asked) -> Word:
+    """The value of ``-t``."""
+    texts = asked.texts
+    for number, text in enumerate(texts):
+        if re.fullmatch(r"-[a-zA-Z]*t|--target-directory", text) and number + 1 < len(texts):
+            return asked.rest[number + 1]
+        if match := re.match(r"-t(.+)|--t[a-z-]*=(.+)", text):
+            return Word(match[1] or match[2])
+    return Word(None)
 
 
 def _dd(asked: Asked) -> None:
@@ -276,7 +248,8 @@ def _tar(asked: Asked) -> None:
         found.read(names[0] if names else Word(None), asked.cwd)
     elif "x" in flags or any(text.startswith(("--ext", "--get")) for text in texts):
         found.read(names[0] if names else Word(None), asked.cwd)
-        found.write(Word("."), cwd, tree=ALL)
+        found.write(Word("."), cwd)
+        asked.why("which files an archive brings")
     else:
         found.write(names[0] if names else Word(None), asked.cwd)
         for word in names[1:]:
@@ -291,7 +264,8 @@ def _unzip(asked: Asked) -> None:
     texts = asked.texts
     if not any(given(one, ("-l", "-p", "-t", "-Z")) for one in options):
         folder = texts[texts.index("-d") + 1] if "-d" in texts[:-1] else "."
-        asked.found.write(Word(folder), asked.cwd, tree=ALL)
+        asked.found.write(Word(folder), asked.cwd)
+        asked.why("which files an archive brings")
 
 
 def _apply_patch(asked: Asked) -> None:
@@ -299,8 +273,9 @@ def _apply_patch(asked: Asked) -> None:
 
 
 def _set(asked: Asked) -> None:
-    if not all(re.fullmatch(r"[-+][euxvo]+|pipefail|errexit|nounset|xtrace", text) for text in asked.texts):
-        asked.why("set changes how the line is read")
+    known = all(re.fullmatch(r"[-+][euxvo]+|pipefail|errexit|nounset|xtrace", text) for text in asked.texts)
+    if not known or not asked.texts:
+        asked.why("set prints variables, or changes how the line is read")
 
 
 # -- the network -----------------------------------------------------------------------------------------------------
@@ -373,8 +348,8 @@ def _git_command(asked: Asked, sub: str, texts: Sequence[str]) -> None:
         asked.why("git config writes settings")
     if sub == "bisect" and "run" in texts:
         asked.why("git bisect run is not looked into")
-    if sub in _REMOTE_GIT and any("::" in text or text.startswith("ext:") for text in texts):
-        asked.why("an address that git hands to a program")
+    if sub in _REMOTE_GIT:
+        _git_address(asked, texts)
     for text in texts:
         if text.startswith("--output"):
             found.write(Word(text.partition("=")[2] or None), asked.cwd)
@@ -393,9 +368,46 @@ def _git_command(asked: Asked, sub: str, texts: Sequence[str]) -> None:
     mentions(asked.instead([word for number, word in enumerate(words) if words[number - 1].text not in _MESSAGE]))
 
 
+def _git_address(asked: Asked, texts: Sequence[str]) -> None:
+    if any("::" in text or text.startswith("ext:") for text in texts):
+        asked.why("an address that git hands to a program")
+    first = next((text for text in texts if not text.startswith("-")), "")
+    if host := re.match(r"(?:[^@/:]+@)?([^/:]+):", first):
+        asked.found.hosts[host[1].lower()] = None
+
+
 ROUTINES: Final[dict[str, Callable[[Asked], None]]] = {
-    "env": _env, "sudo": _env, "command": _command, "xargs": _xargs, "find": _find, "sed": _sed, "gsed": _sed,
-    "awk": _awk, "gawk": _awk, "mawk": _awk, "nawk": _awk, "cp": _copy, "mv": _copy, "ln": _copy, "install": _copy,
+    "env": _env, "sudo": _env, "command": _command, "xargs": _xargs, "find": _find, "sed": sed, "gsed": sed,
+    "awk": awk, "gawk": awk, "mawk": awk, "nawk": awk, "cp": _copy, "mv": _copy, "ln": _copy, "install": _copy,
     "dd": _dd, "tar": _tar, "unzip": _unzip, "apply_patch": _apply_patch, "applypatch": _apply_patch, "set": _set,
     "curl": _curl, "wget": _curl, "ssh": _ssh, "scp": _ssh, "sftp": _ssh, "git": _git,
 }  # fmt: skip
+
+
+def understand(asked: Asked) -> None:
+    """Note the program, and what its arguments say."""
+    found, name = asked.found, asked.name
+    found.start(asked.words, asked.sets, asked.cwd)
+    if asked.words[0].shown is None:
+        asked.why("a program whose name is known only when the line runs")
+        found.outward = True
+        return
+    if "/" in (asked.words[0].text or ""):
+        found.mention(asked.words[0].text or "", asked.cwd)
+    refuse(asked, name)
+    if name in ODD:
+        asked.why(f"{name} is not looked into")
+        found.outward = True
+        mentions(asked)
+    elif name in ROUTINES:
+        ROUTINES[name](asked)
+    elif name in WRAPPERS:
+        start_behind(asked, asked.rest, WRAPPERS[name], 1 if name in ("timeout", "taskset", "chrt") else 0)
+    elif name in SHELLS:
+        shell(asked)
+    elif name in INTERPRETERS:
+        interpreter(asked)
+    elif name in SPECS:
+        by_spec(asked, SPECS[name])
+    else:
+        unknown(asked)
