@@ -43,6 +43,7 @@ from pmagent.actors.sandbox.spec import (
 )
 from pmagent.contracts.guest_calls import Harness
 from pmagent.contracts.orchestra import Program
+from pmagent.events.atomic import write_atomic
 from pmagent.flat import flat_errors
 from pmagent.guests import harnesses
 from pmagent.guests.harnesses import Hook, Mode
@@ -68,19 +69,22 @@ LIMITS: Final = Limits(
 
 class Preset(NamedTuple):
     """How one harness is walled. ``hosts``: its provider's; ``home``: its own folder in this user's home, which
-    ``variable`` names; ``keys``: variables that hold its key; ``settings``: its administrator's, below /etc."""
+    ``variable`` names; ``keys``: variables that hold its key; ``settings``: its administrator's, below /etc;
+    ``fixed``: files of its own folder that set variables for hooks, and stay as they are."""
 
     hosts: tuple[str, ...]
     home: str
     variable: str
     keys: tuple[str, ...]
     settings: str
+    fixed: tuple[str, ...] = ()
 
 
 PRESETS: Final[Mapping[str, Preset]] = {
     "claude": Preset(
         ("api.anthropic.com", "platform.claude.com"), ".claude", "CLAUDE_CONFIG_DIR",
         ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"), "claude-code/managed-settings.json",
+        ("settings.json",),
     ),
     "codex": Preset(
         ("api.openai.com", "auth.openai.com", "chatgpt.com"), ".codex", "CODEX_HOME",
@@ -121,13 +125,18 @@ def spec_of(
     python = described(_python(), root)
     programs = [_shown(guest), _shown(python), *found(_COMPANIONS, root, search)]
     home = environ.get(preset.variable) or os.path.join(environ.get("HOME") or os.path.expanduser("~"), preset.home)
+    fixed = []
     if asked.login:
         os.makedirs(home, 0o700, exist_ok=True)
+        fixed = [Path(os.path.realpath(home), name) for name in preset.fixed]
+    for file in fixed:
+        if not file.exists():
+            write_atomic(file, b"{}\n", 0o600)
     homes = (os.path.realpath(home),) if asked.login else ()
     passed = (*asked.env, *(preset.keys if asked.login else ()), "TERM", "COLORTERM", "TZ")
     spec = SandboxSpec(
         argv=(guest.real, *asked.words[1:]), workdir=root, fs="rw", allow_read=_real(asked.read),
-        allow_write=(root, *_real(asked.write)), homes=homes, shows=(relay, _HOOK),
+        allow_write=(root, *_real(asked.write)), homes=homes, shows=(relay, _HOOK, *map(str, fixed)),
         net="allow", allow_domains=(*preset.hosts, *asked.hosts), artifacts=own, terminal=terminal, unix=True,
         env={
             preset.variable: homes[0] if homes else f"{ARTIFACTS}/{preset.home}",

@@ -1,12 +1,13 @@
-"""The relay of a wall: what it adds to a hook's line, and what it keeps back."""
+"""The wall's relay: what it adds to a hook's line, and what it keeps back; and the folders of guests."""
 
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
-from pmagent.guests.wall import Relay
+from pmagent.guests.wall import Relay, _made
 from pmagent.workspace.layout import Layout
 
 SECRET = 'sk-"quoted"-0123456789'
@@ -51,3 +52,12 @@ def test_a_session_whose_end_no_hook_told_is_ended_with_its_transcript(tmp_path:
     assert told["payload"]["transcript_path"] == "/host/own/t.jsonl"
     passed(made, "SessionEnd")
     assert made.open == {}
+
+
+def test_the_folder_of_a_guest_that_was_killed_goes_and_that_of_one_that_lives_stays(tmp_path: Path) -> None:
+    first = _made(f"{tmp_path}/guests/one")
+    os.close(_made(f"{tmp_path}/guests/killed"))
+    second = _made(f"{tmp_path}/guests/two")
+    assert sorted(os.listdir(tmp_path / "guests")) == ["one", "two"]
+    os.close(first)
+    os.close(second)
