@@ -44,6 +44,7 @@ from pmagent.actors.sandbox.spec import (
 from pmagent.contracts.guest_calls import Harness
 from pmagent.contracts.orchestra import Program
 from pmagent.events.atomic import write_atomic
+from pmagent.events.tree import held
 from pmagent.flat import flat_errors
 from pmagent.guests import harnesses
 from pmagent.guests.harnesses import Hook, Mode
@@ -326,11 +327,29 @@ def attend(
         around = stack.enter_context(tempfile.TemporaryDirectory(prefix="pmagent-guest-"))
         folder = f"{os.path.realpath(around)}/gate"
         os.mkdir(folder, 0o755)
-        os.makedirs(own, 0o700)
+        stack.enter_context(held(_made(own)))
         stack.callback(shutil.rmtree, own)
         spec = spec_of(asked, layout, own, folder, environ, terminal=terminal)
         with flat_errors():
             return anyio.run(_attend, spec, Relay(layout, wall, folder, (ARTIFACTS, own), secrets), upstream)
+
+
+def _made(own: str) -> int:
+    """Make the folder, and remove those of guests that were killed; a descriptor that keeps it from being removed so.
+    Raises OSError."""
+    above = os.path.dirname(own)
+    os.makedirs(above, 0o700, exist_ok=True)
+    with held(os.open(above, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for left in os.listdir(above):
+            with held(os.open(f"{above}/{left}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as folder:
+                with suppress(BlockingIOError):
+                    fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(f"{above}/{left}")
+        os.mkdir(own, 0o700)
+        made = os.open(own, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fcntl.flock(made, fcntl.LOCK_EX)
+    return made
 
 
 async def _attend(spec: SandboxSpec, relay: Relay, upstream: Upstream) -> Outcome:
