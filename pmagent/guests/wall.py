@@ -342,10 +342,10 @@ def _made(own: str) -> int:
     with held(os.open(above, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         for left in os.listdir(above):
-            with held(os.open(f"{above}/{left}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as folder:
-                with suppress(BlockingIOError):
-                    fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    shutil.rmtree(f"{above}/{left}")
+            found = os.open(f"{above}/{left}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            with held(found), suppress(BlockingIOError):
+                fcntl.flock(found, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(f"{above}/{left}")
         os.mkdir(own, 0o700)
         made = os.open(own, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         fcntl.flock(made, fcntl.LOCK_EX)
