@@ -9,6 +9,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -102,8 +103,13 @@ def look(
         unclear=[*found.unclear], branch=checked_out(folder or where), hour=(now or datetime.now().astimezone()).hour,
         parser=parser,
     )  # fmt: skip
-    files = [path for path in cedar_files(Path(root), os.environ) if path.exists()]
+    files = [Path(path) for path in _cedar(root) if os.path.lexists(path)]
     return msgspec.structs.replace(call, opinion=opinion_of(call, files)) if files else call
+
+
+@cache
+def _cedar(root: str) -> tuple[str, ...]:
+    return tuple(map(str, cedar_files(Path(root), os.environ)))
 
 
 def _clean(text: str, found: Gathered) -> str:
