@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,10 +16,12 @@ from typing import Any
 
 import pytest
 
+from pmagent.guests.connect import write_plugin
+from pmagent.guests.policy import template
 from tests.support.commands import SECONDS
 from tests.support.daemons import stopped
 from tests.support.guest_models import prompt
-from tests.support.guests import Place, Ran, installed, place
+from tests.support.guests import PROGRAMS, Place, Ran, installed, place
 
 pytestmark = [installed, pytest.mark.slow]
 
@@ -297,3 +300,45 @@ def test_hooks_cannot_be_switched_off_in_mid_session(here: Place) -> None:
     changed = here.events("guest.changed")[0]
     assert (changed.path, changed.refused) == (str(settings), True)
     assert changed.digest
+
+
+def test_the_plugin_is_valid_and_gates(here: Place, tmp_path: Path) -> None:
+    folder = tmp_path / "plugin"
+    write_plugin(folder, "enforce", 0)
+    words = [str(PROGRAMS / "claude"), "plugin", "validate", "--strict", str(folder)]
+    assert subprocess.run(words, env=here.environ, capture_output=True, timeout=SECONDS, check=False).returncode == 0
+    here.policy("deny Bash")
+    here.start()
+    done = here.run("claude", [here.shell("claude", RAN)], "done", flags=("--plugin-dir", str(folder)))
+    assert not ran(here)
+    assert "pmagent" in done.results[0]
+    assert [one.answer for one in here.events("guest.call_decided")] == ["deny"]
+
+
+TASK = (
+    "git status", "ls", "cat app.py", "grep -rn main .", "git diff", "python3 -m pytest -q", "git log --oneline",
+    "git branch", "sed -n 1,5p app.py", "find . -name '*.py'", "wc -l app.py", "git add app.py", "git commit -m work",
+    "git show --stat", "ruff check .", "mypy app.py", "python3 -m pytest -q -x", "git status --short",
+    "head -n 3 app.py", "git push origin main",
+)  # fmt: skip
+
+
+def test_a_task_under_the_shipped_template_asks_at_most_twice(here: Place) -> None:
+    """Twenty calls of ordinary work; and without hooks nothing proves that they were gated."""
+    (here.workspace / "app.py").write_text("def main() -> None: ...\n")
+    (here.workspace / ".pmagent/policy.yaml").write_text(template(["python"]))
+    here.start()
+    here.connect("claude")
+    assert here.run("claude", *([here.shell("claude", line)] for line in TASK), "done").code == 0
+    answers = [one.answer for one in here.events("guest.call_decided")]
+    assert len(answers) == len(TASK)
+    assert answers.count("ask") + answers.count("deny") <= 2
+    (here.workspace / ".claude").mkdir(exist_ok=True)
+    (here.workspace / ".claude/settings.json").write_text('{"disableAllHooks": true}')
+    assert here.run("claude", *([here.shell("claude", line)] for line in TASK[:3]), "done").code == 0
+    assert len(here.events("guest.call_decided")) == len(TASK)
+    assert here.document("import", "claude", str(here.home / ".claude/projects"))["calls"] == 3
+    imported = [one for one in here.events("guest.call_asked") if one.source == "import"]
+    assert [one.input["command"] for one in imported] == list(TASK[:3])
+    shown = {one["session"]: one["proof"] for one in here.document("guests")["sessions"]}
+    assert sorted(shown.values()) == ["gated", "not_proven"]
