@@ -44,18 +44,20 @@ class GitSilent(PmagentError):
 def checked_out(folder: str) -> str:
     """The branch that is checked out around ``folder``, read from its files without a process; "" where there is
     none."""
-    for above in (Path(folder), *Path(folder).parents):
-        git = above / ".git"
-        try:
-            if git.is_file():
-                git = above / git.read_text("utf-8").removeprefix("gitdir:").strip()
-            elif not git.is_dir():
-                continue
-            head = git.joinpath("HEAD").read_text("utf-8").strip()
-        except (OSError, UnicodeError):
+    above = folder.rstrip("/")
+    while not os.path.lexists(f"{above}/.git"):
+        if not above:
             return ""
-        return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else ""
-    return ""
+        above = above.rpartition("/")[0]
+    git = f"{above}/.git"
+    try:
+        if os.path.isfile(git):  # a work tree of its own, or a submodule
+            git = os.path.join(above, Path(git).read_text("utf-8").removeprefix("gitdir:").strip())
+        with open(os.path.join(git, "HEAD"), encoding="utf-8") as file:
+            head = file.read(1024).strip()
+    except (OSError, UnicodeError):
+        return ""
+    return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else ""
 
 
 def tracked(path: Path) -> str:
