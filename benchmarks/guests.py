@@ -91,14 +91,16 @@ def _daemon(folder: Path) -> Iterator[Path]:
 
 async def _agents(address: str, workspace: str, each: int, rate: float, keep: bool) -> dict[str, Any]:
     times: list[float] = []
+    ends: list[float] = []
     start = time.perf_counter()
-    await asyncio.gather(*(_agent(address, workspace, n, each, rate, keep, times) for n in range(AGENTS)))
-    took = time.perf_counter() - start
+    await asyncio.gather(*(_agent(address, workspace, n, each, rate, keep, times, ends) for n in range(AGENTS)))
+    took = max(ends) - start
     return {"rate": len(times) / took, "p50": percentile(times, 0.5), "p99": percentile(times, 0.99)}
 
 
 async def _agent(
-    address: str, workspace: str, number: int, each: int, rate: float, keep: bool, times: list[float]
+    address: str, workspace: str, number: int, each: int, rate: float, keep: bool, times: list[float],
+    ends: list[float],
 ) -> None:
     session, pause = f"bench-{os.getpid()}-{number}", AGENTS / rate if rate else 0.0
     lines = [_line(session, workspace, n) for n in range(each)]
@@ -120,8 +122,12 @@ async def _agent(
         if not keep:
             writer.close()
             connection = None
-    if connection is not None:
-        connection[1].close()
+    ends.append(time.perf_counter())
+    reader, writer = connection or await asyncio.open_unix_connection(address)
+    writer.write(_said("SessionEnd", {"session_id": session, "cwd": workspace, "reason": "exit"}))
+    await reader.readuntil(b"\n")
+    await reader.readuntil(b"\n")
+    writer.close()
 
 
 def _line(session: str, workspace: str, n: int) -> bytes:
@@ -130,7 +136,11 @@ def _line(session: str, workspace: str, n: int) -> bytes:
         "session_id": session, "cwd": workspace, "hook_event_name": "PreToolUse", "permission_mode": "default",
         "tool_name": tool, "tool_use_id": f"toolu_{session}_{n}", "tool_input": given,
     }  # fmt: skip
-    line = {"payload": payload, "v": 1, "harness": "claude", "event": "PreToolUse", "mode": "enforce", "wait": 0.0,
+    return _said("PreToolUse", payload)
+
+
+def _said(event: str, payload: dict[str, Any]) -> bytes:
+    line = {"payload": payload, "v": 1, "harness": "claude", "event": event, "mode": "enforce", "wait": 0.0,
             "version": "2.1.330"}  # fmt: skip
     return json.dumps(line).encode() + b"\n"
 

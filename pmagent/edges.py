@@ -345,15 +345,23 @@ ALERTS: Final = Edge(
 GUESTS: Final = Edge(
     area="guests",
     resources="pmagent.guests.gate:resources",
-    services=("pmagent.guests.gate:serve",),
+    services=("pmagent.guests.socket:serve",),
     status="pmagent.guests.operations:status",
     operations={
         "guests.approvals": Operation(
             perform="pmagent.guests.operations:approvals", alone="pmagent.guests.operations:approvals_alone",
             looks=True,
         ),
+        "guests.sessions": Operation(perform="pmagent.guests.operations:sessions"),
+        "guests.policy": Operation(perform="pmagent.guests.operations:policy"),
+        "guests.written": Operation(
+            perform="pmagent.guests.operations:written", alone="pmagent.guests.operations:written_alone", looks=True
+        ),
         "guests.answer": Operation(perform="pmagent.guests.operations:answer", again=True),
         "guests.note": Operation(perform="pmagent.guests.operations:note", lowers=True, again=True),
+        "guests.import": Operation(
+            perform="pmagent.guests.importing:perform", seconds="pmagent.guests.importing:seconds", lowers=True,
+        ),
         "guests.wall": Operation(perform="pmagent.guests.walls:note", lowers=True),
     },
     commands={
@@ -366,6 +374,8 @@ GUESTS: Final = Edge(
         "note": Command("pmagent.cli.guests:note", "note something in the log"),
         "connect": Command("pmagent.cli.connect:connect", "let a coding agent's hooks tell the log what it does"),
         "disconnect": Command("pmagent.cli.connect:disconnect", "undo that exactly"),
+        "import": Command("pmagent.cli.guest_history:import_", "record what agents' transcripts hold"),
+        "what-if": Command("pmagent.cli.guest_history:what_if", "judge the calls of the log by a policy"),
         "guest": Commands(
             "start agents behind the wall",
             "Agents that work behind the wall.",
@@ -385,6 +395,19 @@ GUESTS: Final = Edge(
             },
         ),
     },
+    views=("pmagent.console.pages.views.agents",),
+    sections=(
+        Section(
+            12, "agents", "/agents", "Agents", "g",
+            "Agents under control: their sessions, calls and verdicts, and what waits for a decision.",
+            ("pmagent", "guests"),
+        ),
+        Section(
+            13, "policy", "/policy", "Policy", "p",
+            "The rules for agents, and how often each of them decided.",
+            ("pmagent", "policy", "check"),
+        ),
+    ),
 )  # fmt: skip
 
 EDGES: Final = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 import click
@@ -43,7 +44,10 @@ def _scoped(function: Any) -> Any:
     "--wait", type=click.IntRange(0, WAIT_SECONDS_MAX), default=WAIT_SECONDS, show_default=True, metavar="SECONDS",
     help="So long a call is held while operators decide.",
 )
-def connect(app: App, harness: str, scope: str, yes: bool, mode: str, wait: int, format: str) -> int:
+@click.option("--plugin", type=click.Path(path_type=Path), metavar="DIR", help="Write a plugin of Claude Code instead.")
+def connect(
+    app: App, harness: str, scope: str, yes: bool, mode: str, wait: int, plugin: Path | None, format: str
+) -> int:
     """Let HARNESS (claude, codex, gemini, cursor, copilot, opencode) tell this workspace's log what its agents do.
 
     Its settings get entries that start pmagent-hook; everybody else's stay. The difference is shown first, and pmagent
@@ -51,6 +55,13 @@ def connect(app: App, harness: str, scope: str, yes: bool, mode: str, wait: int,
     be done, and nothing was written; 8: it is written, and you have to do the rest."""
     from pmagent.guests import connect as connecting
 
+    if plugin is not None:
+        if harness != "claude":
+            raise click.UsageError("--plugin is for claude")
+        files = connecting.write_plugin(plugin, cast("Mode", mode), wait)
+        said = {"plugin": str(plugin), "files": [str(path) for path in files]}
+        app.output.answer(format, said, lambda: app.output.line(Styled("✓ written", "green"), f": {plugin}"))
+        return Exit.DONE
     plan, version = connecting.plan_connect(
         app.layout, harness, cast("Scope", scope), cast("Mode", mode), wait, app.environ
     )

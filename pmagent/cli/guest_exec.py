@@ -6,6 +6,7 @@ import os
 import shlex
 import signal
 import subprocess
+import sys
 import time
 import uuid
 from typing import Any, Final
@@ -18,6 +19,12 @@ from pmagent.events.errors import PmagentError
 
 SESSION: Final = "PMAGENT_GUEST_SESSION"
 """The variable that names the session to programs that are started in it."""
+
+
+_EVENTS: Final = {
+    "Started": "SessionStart", "Asked": "PreToolUse", "Finished": "PostToolUse", "Ended": "SessionEnd",
+}  # fmt: skip
+"""What is said -> the event at which a harness says it."""
 
 
 class Refused(PmagentError, exit_code=1):
@@ -71,12 +78,11 @@ class _Guest:
         asked = {"call": uuid.uuid4().hex, "tool": "Bash", "tool_input": {"command": shlex.join(program)}}
         said = self.say("Asked", **asked)
         if self._mode == "enforce":
-            if said is None:
-                raise NobodyAsked("no daemon answers, so it was not started", "pmagent up, then again")
-            answer = msgspec.json.decode(said[1] or "{}", type=dict[str, str])
-            if said[0] != 0 or answer.get("answer") != "allow":
-                reason = answer.get("reason") or said[2].strip()
-                raise Refused(reason or "the daemon refused it", "pmagent approvals; pmagent policy explain")
+            answer = msgspec.json.decode(said.stdout or b"{}", type=dict[str, str])
+            if not answer:
+                raise NobodyAsked(f"it was not started: {said.stderr.decode(errors='replace').strip()}", "pmagent up")
+            if said.returncode != 0 or answer["answer"] != "allow":
+                raise Refused(answer["reason"], "pmagent approvals; pmagent policy explain")
         began = time.monotonic()
         try:
             code = _run(program, self._environ)
@@ -88,22 +94,14 @@ class _Guest:
         self.say("Finished", **asked, ok=code == 0, output=f"exit {code}", duration_ms=took)
         return code
 
-    def say(self, type: str, **fields: Any) -> tuple[int, str, str] | None:
-        """Say it to the daemon; None: none answers, and in mode observe it waits in the spool."""
+    def say(self, type: str, **fields: Any) -> subprocess.CompletedProcess[bytes]:
+        """Have the hook say it to the daemon. In mode observe it waits in the spool where none answers."""
         from pmagent.guests import hook
 
         payload = {"type": type, "session": self._session, "cwd": self._cwd, **fields}
-        gate = type == "Asked" and self._mode == "enforce"
-        message = {
-            "v": 1, "harness": "script", "event": type, "mode": self._mode, "wait": self._wait if gate else 0.0,
-            "version": "", "payload": payload,
-        }  # fmt: skip
-        try:
-            return hook.asked(self._data, msgspec.json.encode(message) + b"\n", self._wait if gate else 0.0)
-        except (hook.Failed, OSError):
-            if not gate:
-                hook.spooled(self._data, msgspec.json.encode({**message, "seen": hook.moment()}) + b"\n")
-            return None
+        wait = self._wait if type == "Asked" else 0.0
+        words = [sys.executable, "-I", "-S", hook.__file__, "script", _EVENTS[type], self._mode, str(wait), self._data]
+        return subprocess.run(words, input=msgspec.json.encode(payload), capture_output=True, check=False)
 
 
 def _run(program: tuple[str, ...], environ: dict[str, str]) -> int:

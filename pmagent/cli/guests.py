@@ -63,6 +63,7 @@ def guests(app: App, session: str | None, count: int, format: str) -> int:
     """Sessions of agents, those that wait for a decision first; or the session ID: its calls, verdicts and ends.
 
     ID may be the beginning of an id. pmagent connect puts an agent under control; pmagent guests tail follows all."""
+    ask(app, "guests.written")
     folder = app.workspace / FOLDER
     if session is not None:
         return _one(app, folder, session, format)

@@ -99,11 +99,11 @@ def plan_connect(
     layout: Layout, harness: str, scope: Scope, mode: Mode, wait: int, environ: Mapping[str, str]
 ) -> tuple[Plan, str]:
     """What connecting would change, and the harness's version ("" where it is not found). Raises CannotConnect."""
-    path = harnesses.place(harness, scope, layout.workspace, _home(environ), environ)
+    path = harnesses.place(harness, scope, layout.workspace, user_home(environ), environ)
     if path is None:
         raise CannotConnect(f"{harness} has no {scope} settings that pmagent knows", "take --user or --project")
     version = version_of(harness, environ)
-    if mode == "enforce" and version and _number(version) < OLDEST.get(harness, (0,)):
+    if mode == "enforce" and version and number_of(version) < OLDEST.get(harness, (0,)):
         oldest = ".".join(map(str, OLDEST[harness]))
         raise CannotConnect(f"{harness} {version} lets tools run when a hook fails", f"update it to {oldest} or later")
     hook, before = hook_of(layout), _text_of(path)
@@ -122,7 +122,7 @@ def connect(
     """Carry the plan out; what remains to be done by hand. The hook's copy comes first, the record before the settings:
     whatever ends this halfway, disconnecting undoes it. Raises CannotConnect, OSError."""
     layout.prepare()
-    write_atomic(Path(hook_of(layout).file), _source(), 0o644)
+    write_atomic(Path(hook_of(layout).file), installed_source(), 0o644)
     _try_hook(hook_of(layout))
     assert plan.after is not None
     after = plan.after
@@ -136,7 +136,7 @@ def connect(
     program = shutil.which("codex", path=environ.get("PATH"))
     if program is None:
         return ["Codex skips hooks that nobody has trusted, and is not found here: trust them in Codex, with /hooks"]
-    config = Path(environ.get("CODEX_HOME") or _home(environ) / ".codex") / "config.toml"
+    config = Path(environ.get("CODEX_HOME") or user_home(environ) / ".codex") / "config.toml"
     was = _text_of(config)
     original = trust.before if trust is not None and _sum(was) == trust.after else was
     try:
@@ -146,6 +146,19 @@ def connect(
     kept = Kept(path=str(config), before=original, after=_sum(_text_of(config)), keys=keys)
     _remember(layout, msgspec.structs.replace(made, files=[*files, kept]))
     return []
+
+
+def write_plugin(folder: Path, mode: Mode, wait: int) -> list[Path]:
+    """Write a plugin folder of Claude Code, which works in whatever workspace it is enabled in; its files. Raises
+    CannotConnect where other files lie there, OSError."""
+    texts = harnesses.plugin_folder(mode, wait, os.path.realpath(sys.executable))
+    files = {folder / name: text.encode() for name, text in texts.items()} | {folder / "hook.py": installed_source()}
+    if folder.exists() and not {path for path in folder.rglob("*") if path.is_file()} <= set(files):
+        raise CannotConnect(f"{folder} holds other files", "name an empty folder")
+    for path, content in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(path, content)
+    return list(files)
 
 
 def plan_disconnect(layout: Layout, harness: str, scope: Scope) -> tuple[Connection, list[Plan]]:
@@ -192,7 +205,8 @@ def version_of(harness: str, environ: Mapping[str, str]) -> str:
     return found[0] if found else ""
 
 
-def _number(version: str) -> tuple[int, ...]:
+def number_of(version: str) -> tuple[int, ...]:
+    """A version, as it compares."""
     return tuple(int(part) for part in version.split("."))
 
 
@@ -248,7 +262,8 @@ def _write(plan: Plan) -> None:
     write_atomic(plan.path.resolve(), plan.after.encode(), mode)
 
 
-def _source() -> bytes:
+def installed_source() -> bytes:
+    """The hook of this version of pmagent."""
     from pmagent.guests import hook
 
     return Path(hook.__file__).read_bytes()
@@ -273,7 +288,8 @@ def _record_path(layout: Layout) -> Path:
     return layout.home / "guests.json"
 
 
-def _home(environ: Mapping[str, str]) -> Path:
+def user_home(environ: Mapping[str, str]) -> Path:
+    """The user's home folder."""
     return Path(environ.get("HOME") or os.path.expanduser("~"))
 
 

@@ -11,6 +11,7 @@ import hmac
 import os
 import secrets
 import stat
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -19,7 +20,6 @@ from typing import Annotated, Any, Final, Literal
 import anyio
 import anyio.to_thread
 import msgspec
-import structlog
 from msgspec import Meta
 
 from pmagent.actors.core.actor import StoredBlob
@@ -62,14 +62,21 @@ INLINE_BYTES: Final = 8 * 1024
 SMALL_BYTES: Final = 64 * 1024
 """What is larger is masked in a thread."""
 WAIT_SECONDS_MAX: Final = 600.0
+LOOK_SECONDS: Final = 0.05
+"""The policy's files are looked at so often: a change of them holds after so long."""
 HOOK: Final = "hook"
 """The actor of facts that hooks bring."""
 PROSE: Final = {"Bash": ("description",), "Task": ("description",), "Agent": ("description",)}
 """Fields of an input that only tell people what it is for: an approval does not depend on them."""
 
-_log = structlog.get_logger("pmagent")
 _canonical: Final = msgspec.json.Encoder(order="sorted").encode
 _session: Final = msgspec.json.Decoder(SessionId)
+
+
+def _log() -> Any:
+    import structlog  # a host for one command loads none
+
+    return structlog.get_logger("pmagent")
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,6 +112,7 @@ class Gate:
         self._count = 0
         self._marks: tuple[object, ...] = ()
         self._paths: tuple[str, ...] | None = None
+        self._looked = 0.0
 
     def hear(self, events: Sequence[Event], _sums: Sequence[str]) -> None:
         """Listener: what becomes of calls that wait."""
@@ -127,7 +135,7 @@ class Gate:
         except PmagentError as error:
             printed = refusal(f"pmagent: {error.message}; {error.hint}")
         except Exception:  # noqa: BLE001 - whatever goes wrong here, the hook must be told to refuse
-            _log.exception("a bug in pmagent: a hook is refused")
+            _log().exception("a bug in pmagent: a hook is refused")
             printed = refusal("pmagent: a bug in the daemon; its log says where")
         if mode == "observe":
             printed = dialects.SILENT
@@ -138,7 +146,7 @@ class Gate:
     ) -> Printed:
         heard = heard_of(message)
         if isinstance(heard, dialects.Unheard):
-            _log.warning("a hook is not understood", harness=message.harness, hook=message.event, why=heard.why)
+            _log().warning("a hook is not understood", harness=message.harness, hook=message.event, why=heard.why)
             return refusal(f"pmagent: {heard.why}; pmagent doctor says which versions are known")
         session = session_of(heard.session)
         script = message.harness == "script"
@@ -286,8 +294,10 @@ class Gate:
 
     async def follow_policy(self, host: Host) -> None:
         """Record the policy if its files are not as they were."""
-        if self._paths is not None and _marks(self._paths) == self._marks:
+        now = time.monotonic()
+        if self._paths is not None and (now < self._looked + LOOK_SECONDS or _marks(self._paths) == self._marks):
             return
+        self._looked = now
         from pmagent.guests.policy import read_policy
 
         policy = await anyio.to_thread.run_sync(read_policy, host.layout.workspace)
@@ -300,21 +310,6 @@ class Gate:
 def resources(_: Mapping[str, str]) -> Iterable[object]:
     """The gate."""
     return (Gate(),)
-
-
-async def serve(host: Host) -> None:
-    """Answer hooks, and take in what they left while no daemon ran, until cancelled."""
-    from pmagent.guests.socket import listen
-    from pmagent.guests.spool import take_in
-
-    gate = host.resources[Gate]
-
-    async def answered(line: bytes, pid: int, gone: asyncio.Future[None]) -> bytes:
-        return await gate.answered(host, line, pid, gone)
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(take_in, host, gate)
-        await listen(host, answered)
 
 
 def understood(line: bytes) -> Message:

@@ -15,6 +15,8 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from pmagent import __version__
+
 Mode = Literal["observe", "enforce"]
 Scope = Literal["user", "project", "managed"]
 
@@ -163,6 +165,30 @@ def plugin(mode: Mode, wait: int, hook: Hook) -> str:
         "  },\n"
         "})\n"
     )
+
+
+def plugin_folder(mode: Mode, wait: int, python: str) -> dict[str, str]:
+    """The files of a plugin of Claude Code, besides the hook itself, for whatever workspace it is enabled in."""
+    hook = Hook(python, "${CLAUDE_PLUGIN_ROOT}/hook.py", "${CLAUDE_PROJECT_DIR}/.pmagent/data")
+    hooks = {"description": f"pmagent: {mode}", "hooks": {}}
+    for event, entry in entries("claude", mode, wait, hook).items():
+        words = hook.words("claude", event, mode, wait)
+        handler = {**entry["hooks"][0], "command": words[0], "args": words[1:]}
+        hooks["hooks"][event] = [{**entry, "hooks": [handler]}]  # type: ignore[index]
+    about = {
+        "name": "pmagent", "version": __version__, "author": {"name": "pmagent"}, "license": "Apache-2.0",
+        "description": "Records what Claude Code does in pmagent's log, and refuses what its policy does not allow.",
+    }  # fmt: skip
+    readme = (
+        "# pmagent for Claude Code\n\nWritten by `pmagent connect claude --plugin`. It tells pmagent's daemon what Claude\n"
+        "Code does in a workspace (a folder with `.pmagent`), and asks it before each call of a tool. Start the daemon with\n"
+        "`pmagent up`; `pmagent help connect` says more.\n"
+    )
+    return {
+        ".claude-plugin/plugin.json": json.dumps(about, indent=2) + "\n",
+        "hooks/hooks.json": json.dumps(hooks, indent=2) + "\n",
+        "README.md": readme,
+    }
 
 
 def merged(text: str | None, harness: str, mode: Mode, wait: int, hook: Hook) -> str:

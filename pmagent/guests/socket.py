@@ -13,8 +13,12 @@ import socket
 from collections.abc import Awaitable, Callable
 from typing import Final, cast
 
+import anyio
 import structlog
+from anyio.abc import TaskStatus
 
+from pmagent.guests.gate import Gate
+from pmagent.guests.spool import take_in
 from pmagent.service.host import Host
 from pmagent.service.wire import peer_pid, peer_uid
 from pmagent.workspace.layout import reachable
@@ -31,8 +35,20 @@ Answered = Callable[[bytes, int, "asyncio.Future[None]"], Awaitable[bytes]]
 _log = structlog.get_logger("pmagent")
 
 
-async def listen(host: Host, answered: Answered) -> None:
-    """Serve the socket until cancelled; it is gone then. Raises OSError."""
+async def serve(host: Host, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+    """Answer hooks, and take in what they left while no daemon ran, until cancelled."""
+    gate = host.resources[Gate]
+
+    async def answered(line: bytes, pid: int, gone: asyncio.Future[None]) -> bytes:
+        return await gate.answered(host, line, pid, gone)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(take_in, host, gate)
+        await listen(host, answered, task_status)
+
+
+async def listen(host: Host, answered: Answered, listening: TaskStatus[None]) -> None:
+    """Serve the socket until cancelled; it is gone then. ``listening`` is told when hooks may ask. Raises OSError."""
     path, open_ones = host.layout.guest_socket, set[_Connection]()
     path.unlink(missing_ok=True)  # left by a daemon that was killed: we hold the lock, so it is nobody's
     loop, bound = asyncio.get_running_loop(), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -40,6 +56,7 @@ async def listen(host: Host, answered: Answered) -> None:
         bound.bind(address)
     path.chmod(0o600)
     server = await loop.create_unix_server(lambda: _Connection(answered, open_ones), sock=bound, backlog=512)
+    listening.started()
     try:
         await server.serve_forever()
     finally:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import anyio
 import anyio.to_thread
@@ -17,10 +17,8 @@ import structlog
 
 from pmagent.events.errors import PmagentError
 from pmagent.guests import dialects
+from pmagent.guests.gate import BadHook, Gate, heard_of, understood
 from pmagent.service.host import Host
-
-if TYPE_CHECKING:
-    from pmagent.guests.gate import Gate
 
 LOOK_SECONDS: Final = 2.0
 FILES_AT_ONCE: Final = 500
@@ -47,8 +45,6 @@ async def take_once(host: Host, gate: Gate) -> int:
 
 
 async def _take(host: Host, gate: Gate, file: Path) -> None:
-    from pmagent.guests.gate import BadHook, heard_of, understood
-
     try:
         line = await anyio.to_thread.run_sync(_content, file)
         message = understood(line)

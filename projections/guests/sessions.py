@@ -46,14 +46,20 @@ KEPT: Final = 100
 """So many closed sessions stay in the state."""
 KEPT_BYTES: Final = 4 << 20
 """Fewer stay if they have more than this together; the newest always stays."""
+IMPORTED: Final = "it was imported: observed, not gated"
+"""Why nothing is proven of a session that only its transcript tells of."""
 
 replace = msgspec.structs.replace
+sum_of = sum
 
 
 class GuestsView(msgspec.Struct, frozen=True):
-    """Sessions by id: those that are open, and the newest closed ones, in the order of their newest events."""
+    """Sessions by id: those that are open, and the newest ``closed`` ones, in the order of their newest events.
+    ``size``: so many bytes of calls the closed ones have together."""
 
     sessions: dict[str, Report] = {}
+    closed: dict[str, Report] = {}
+    size: int = 0
 
 
 class GuestSessions:
@@ -70,7 +76,7 @@ class GuestSessions:
         """No session."""
         return GuestsView()
 
-    def evolve(self, state: GuestsView, event: Event, sum: str) -> GuestsView:  # noqa: ARG002 - it shows no sum
+    def evolve(self, state: GuestsView, event: Event, sum: str) -> GuestsView:  # noqa: ARG002 - it shows none
         """The view after ``event``."""
         data = event.data
         if isinstance(data, GuestFact) != (event.kind == "fact") or (
@@ -78,7 +84,7 @@ class GuestSessions:
         ):
             return state
         name = str(getattr(data, "session", "")) or event.correlation
-        before = state.sessions.get(name)
+        before = state.sessions.get(name) or state.closed.get(name)
         if before is None:
             if not isinstance(data, GuestSessionStarted | GuestCallAsked | GuestNoted | GuestChanged):
                 return state
@@ -86,30 +92,29 @@ class GuestSessions:
         after = _after(before, event)
         if after is before:
             return state
-        sessions = dict(state.sessions)
-        sessions.pop(name, None)
-        sessions[name] = replace(after, last=event.time, position=event.position)
-        return GuestsView(sessions)
+        after = replace(after, last=event.time, position=event.position)
+        if not after.proof and name not in state.closed:
+            return replace(state, sessions={**state.sessions, name: after})
+        sessions = {key: one for key, one in state.sessions.items() if key != name}
+        closed = {key: one for key, one in state.closed.items() if key != name}
+        (closed if after.proof else sessions)[name] = after
+        return GuestsView(sessions, closed, sum_of(one.ended.size for one in closed.values()))
 
     def retire(self, state: GuestsView) -> GuestsView:
         """Without the oldest of those that are closed."""
-        if len(state.sessions) <= KEPT:
+        if len(state.closed) <= KEPT and state.size <= KEPT_BYTES:
             return state
-        kept = size = 0
-        gone: list[str] = []
-        for name, report in reversed(state.sessions.items()):
-            if report.proof:
-                kept, size = kept + 1, size + report.ended.size
-                if kept > 1 and (kept > KEPT or size > KEPT_BYTES):
-                    gone.append(name)
-        left = set(gone)
-        return GuestsView({name: one for name, one in state.sessions.items() if name not in left}) if gone else state
+        closed, size = dict(state.closed), state.size
+        while len(closed) > 1 and (len(closed) > KEPT or size > KEPT_BYTES):
+            size -= closed.pop(next(iter(closed))).ended.size
+        return replace(state, closed=closed, size=size) if len(closed) < len(state.closed) else state
 
     def documents(self, state: GuestsView, since: GuestsView | None) -> dict[str, Part]:
         """Of sessions that have changed, both."""
         found: dict[str, Part] = {}
-        for name, report in state.sessions.items():
-            if since is None or since.sessions.get(name) is not report:
+        known = {**since.sessions, **since.closed} if since is not None else {}
+        for name, report in (*state.sessions.items(), *state.closed.items()):
+            if known.get(name) is not report:
                 found[f"{FOLDER}/{name}.json"] = Part(json_document, (report,), name)
                 found[f"{FOLDER}/{name}.md"] = Part(markdown, (report,), name)
         return found
@@ -125,7 +130,8 @@ def _after(report: Report, event: Event) -> Report:
                 "answer": data.answer, "rules": data.verdict.rules, "approval": data.approval,
                 "reasons": [data.why] if data.why else data.verdict.reasons,
             }  # fmt: skip
-            counted = replace(report, **{data.answer: getattr(report, data.answer) + 1})
+            labels = sorted({*data.labels, *data.verdict.gains}) if data.answer == "allow" else data.labels
+            counted = replace(report, labels=labels, **{data.answer: getattr(report, data.answer) + 1})
             call = counted.open.get(data.request)
             if call is not None and call.mode == "enforce" and data.answer == "deny":
                 return _closed(counted, data.request, event.time, end="refused", **changed)
@@ -156,8 +162,11 @@ def _of_session(report: Report, event: Event) -> Report:
         case GuestSessionStarted():
             return replace(
                 report, harness=data.harness, mode=data.mode, cwd=data.cwd, version=data.version, model=data.model,
-                proof="", source=data.source,
+                proof="", source=data.source, wall=data.wall,
             )  # fmt: skip
+        case GuestSessionEnded(transcript=transcript) if report.source == "import":
+            said = replace(report, transcript=transcript, proof="not_proven", why=[IMPORTED])
+            return replace(said, closed=event.time)
         case GuestSessionEnded(reason=reason, transcript=transcript):
             return replace(report, reason=reason, transcript=transcript)
         case GuestSessionClosed():

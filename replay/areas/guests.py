@@ -92,9 +92,6 @@ class Guests:
 
     def plan(self, sessions: int, seconds: float) -> None:
         """So many sessions, with some calls each."""
-        self._planned = sessions > 0
-        if not sessions:
-            return
         self._later(0.0, 0.5, "policy", self._policy)
         for number in range(sessions):
             self._later(0.0, seconds * 0.7, "session", self._begin, f"session-{number}", self._mode())
@@ -236,8 +233,7 @@ class Guests:
     def calm(self) -> None:
         """Nothing goes wrong any more. What a dead process let wait is over at the next start, which comes."""
         self._faults.calm()
-        if self._planned:
-            self._world.later(400.0, "restart", self._restart)
+        self._world.later(400.0, "restart", self._restart)
 
     def _restart(self) -> None:
         if self._machine.up:

@@ -189,9 +189,9 @@ def _play(
     pla_world = _pla_world(world, machine, environment, only, secret) if load.typings else None
     if load.pauses:
         _switch(world, machine, environment, only)
-    environment.plan(*load[:-1], SAFETY_SECONDS)
-    guests = _guests(world, machine, environment, only)
-    guests.plan(load.guests, SAFETY_SECONDS)
+    if load.guests:
+        _guests(world, machine, environment, only)
+    environment.plan(*load, SAFETY_SECONDS)
     world.later(0.0, "start", machine.start)
     while world.next_at < SAFETY_SECONDS:
         world.step()
@@ -204,9 +204,7 @@ def _play(
     world.disk.crash_after = None
     environment.restore_surfaces()
     environment.resume_halted()
-    if environment.switch is not None:
-        environment.switch.calm()
-    guests.calm()
+    environment.calm()
     if pla_world is not None:
         pla_world.calm()
         # Requests made while the machine was down reach it now, and may halt an actor once more.
@@ -220,8 +218,7 @@ def _play(
     world.disk.watched = False
     for struck in (
         pla_world.struck() if pla_world is not None else {},
-        environment.switch.struck() if environment.switch is not None else {},
-        guests.struck(),
+        *environment.struck(),
         world.others.faults.struck, machine.borders.faults.struck,
     ):  # fmt: skip
         world.faults.struck.update(struck)
@@ -320,9 +317,9 @@ def _switch(
 
 def _guests(
     world: World, machine: Machine, environment: Environment, only: frozenset[str] | None
-) -> Guests:
+) -> None:
     faults = Faults(world.chance, "guests", only, GUEST_CHANCES, GUEST_CONSEQUENCES)
-    guests = Guests(world, machine, faults, environment.demand, environment.put_in_order)
+    guests = environment.guests = Guests(world, machine, faults, environment.demand, environment.put_in_order)
     others = machine.watch.noticed
 
     def noticed(event: Event) -> None:
@@ -330,7 +327,6 @@ def _guests(
         guests.durable(event)
 
     machine.watch.noticed = noticed
-    return guests
 
 
 def run_seeds(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,15 +16,18 @@ from typing import Any
 
 import pytest
 
+from pmagent.guests.connect import write_plugin
+from pmagent.guests.policy import template
 from tests.support.commands import SECONDS
 from tests.support.daemons import stopped
 from tests.support.guest_models import prompt
-from tests.support.guests import Place, Ran, installed, place
+from tests.support.guests import PROGRAMS, Place, Ran, installed, place
 
 pytestmark = [installed, pytest.mark.slow]
 
 HARNESSES = pytest.mark.parametrize("harness", ["claude", "codex"])
 RAN = "echo hi > ran.txt"
+EVERYTHING = ("allow Bash", "allow Edit(./**)")
 
 
 @pytest.fixture
@@ -32,11 +36,12 @@ def here(tmp_path: Path) -> Iterator[Place]:
         yield made
 
 
-def until(stands: Callable[[], object]) -> None:
-    """Return when something stands; looked at often."""
+def until(stands: Callable[[], object], agent: Future[Ran] | None = None) -> None:
+    """Return when something stands, which an ``agent`` brings about; looked at often."""
     end = time.monotonic() + SECONDS
     while not stands():
         assert time.monotonic() < end
+        assert agent is None or not agent.done(), agent.result()
         threading.Event().wait(0.02)
 
 
@@ -54,7 +59,7 @@ def ran(here: Place) -> bool:
 
 @HARNESSES
 def test_what_is_allowed_runs_and_what_is_denied_does_not(here: Place, harness: str) -> None:
-    here.policy("allow Bash(echo *)", "deny Bash(rm *)")
+    here.policy(*EVERYTHING, "deny Bash(rm *)")
     here.start()
     here.connect(harness)
     kept = here.workspace / "kept.txt"
@@ -88,7 +93,7 @@ def test_observe_records_and_holds_nothing_up(here: Place, harness: str) -> None
 
 @HARNESSES
 def test_without_a_daemon_nothing_runs(here: Place, harness: str) -> None:
-    here.policy("allow Bash(*)")
+    here.policy(*EVERYTHING)
     here.connect(harness)
     done = here.run(harness, [here.shell(harness, RAN)], "done")
     assert not ran(here)
@@ -114,7 +119,7 @@ def test_a_subagent_is_under_the_gate(here: Place, harness: str) -> None:
 def test_hooks_switched_off_show_in_the_transcript(here: Place) -> None:
     """Who writes disableAllHooks before a session goes on ungated: the session is held against its transcript as soon
     as a hook tells of its end; here the person's own settings still do."""
-    here.policy("allow Bash(echo *)")
+    here.policy(*EVERYTHING)
     here.start()
     here.connect("claude")
     settings = here.home / ".claude/settings.json"
@@ -131,7 +136,7 @@ def test_hooks_switched_off_show_in_the_transcript(here: Place) -> None:
 
 @HARNESSES
 def test_a_session_whose_calls_were_all_asked_is_gated(here: Place, harness: str) -> None:
-    here.policy("allow Bash(echo *)")
+    here.policy(*EVERYTHING)
     here.start()
     here.connect(harness)
     assert here.run(harness, [here.shell(harness, RAN)], [here.shell(harness, "echo 2")], "done").code == 0
@@ -163,7 +168,7 @@ def waits(here: Place) -> int:
 @HARNESSES
 def test_an_approval_lets_the_identical_retry_pass_once(here: Place, harness: str) -> None:
     """Whatever the model says that the call is for; and the same call, once more, is asked about anew."""
-    here.policy("allow Bash(until *)", "allow Bash(test *)", "allow Bash(sleep *)")
+    here.policy("allow Bash(test *)", "allow Bash(sleep *)")
     here.start()
     here.connect(harness)
     line = "echo hi >> ran.txt"
@@ -172,7 +177,7 @@ def test_an_approval_lets_the_identical_retry_pass_once(here: Place, harness: st
         first[1]["description"], again[1]["description"] = "greets", "greets again"
     with running(here, harness, [first], [here.shell(harness, PAUSE)], [again], [first], "done") as agent:
         number = waits(here)
-        assert here.decide("approve", number)["approved"]
+        here.decide("approve", number)
         (here.workspace / "go").touch()
         done = agent.result()
     assert (here.workspace / "ran.txt").read_text() == "hi\n"
@@ -208,11 +213,11 @@ def test_a_call_that_is_held_and_rejected_does_not_run(here: Place, harness: str
 @HARNESSES
 def test_a_daemon_killed_between_verdict_and_end(here: Place, harness: str) -> None:
     """The call ends with what its hook left in the spool; what came meanwhile was refused."""
-    here.policy("allow Bash(*)")
+    here.policy(*EVERYTHING)
     here.start()
     here.connect(harness)
     with running(here, harness, [here.shell(harness, WAITING)], [here.shell(harness, "touch second")], "done") as agent:
-        until((here.workspace / "began").exists)
+        until((here.workspace / "began").exists, agent)
         here.kill()
         (here.workspace / "go").touch()
         done = agent.result()
@@ -248,7 +253,7 @@ def test_a_hook_that_is_killed_lets_nothing_run(here: Place, harness: str) -> No
     here.start()
     here.connect(harness, wait=600)
     with running(here, harness, [here.shell(harness, RAN)], "done") as agent:
-        until(lambda: here.events("guest.approval_asked"))
+        until(lambda: here.events("guest.approval_asked"), agent)
         for hook in hooks_of(here):
             os.kill(hook, signal.SIGKILL)
         agent.result()
@@ -257,7 +262,7 @@ def test_a_hook_that_is_killed_lets_nothing_run(here: Place, harness: str) -> No
 
 @HARNESSES
 def test_a_daemon_that_says_nothing_lets_nothing_run(here: Place, harness: str) -> None:
-    here.policy("allow Bash(*)")
+    here.policy(*EVERYTHING)
     here.start()
     here.connect(harness)
     assert here.daemon is not None
@@ -279,20 +284,61 @@ def test_whoever_is_not_answered_in_time_is_refused(here: Place, harness: str) -
 
 def test_hooks_cannot_be_switched_off_in_mid_session(here: Place) -> None:
     """Claude Code asks before it takes changed settings; the change is refused, recorded, and the gate goes on."""
-    here.policy("allow Bash(touch *)")
+    here.policy("allow Bash", "allow Edit(./began)")
     here.start()
     here.connect("claude")
     turns = [here.shell("claude", WAITING.replace(RAN, "true"))], [here.shell("claude", RAN)], "done"
-    here.policy("allow Bash(touch *)", "allow Bash(until *)")
     with running(here, "claude", *turns) as agent:
-        until((here.workspace / "began").exists)
+        until((here.workspace / "began").exists, agent)
         settings = here.workspace / ".claude" / "settings.local.json"
         settings.parent.mkdir(exist_ok=True)
         settings.write_text('{"disableAllHooks": true}')
-        until(lambda: here.events("guest.changed"))
+        until(lambda: here.events("guest.changed"), agent)
         (here.workspace / "go").touch()
         agent.result()
     assert not ran(here)
     changed = here.events("guest.changed")[0]
     assert (changed.path, changed.refused) == (str(settings), True)
     assert changed.digest
+
+
+def test_the_plugin_is_valid_and_gates(here: Place, tmp_path: Path) -> None:
+    folder = tmp_path / "plugin"
+    write_plugin(folder, "enforce", 0)
+    words = [str(PROGRAMS / "claude"), "plugin", "validate", "--strict", str(folder)]
+    assert subprocess.run(words, env=here.environ, capture_output=True, timeout=SECONDS, check=False).returncode == 0
+    here.policy("deny Bash")
+    here.start()
+    done = here.run("claude", [here.shell("claude", RAN)], "done", flags=("--plugin-dir", str(folder)))
+    assert not ran(here)
+    assert "pmagent" in done.results[0]
+    assert [one.answer for one in here.events("guest.call_decided")] == ["deny"]
+
+
+TASK = (
+    "git status", "ls", "cat app.py", "grep -rn main .", "git diff", "python3 -m pytest -q", "git log --oneline",
+    "git branch", "sed -n 1,5p app.py", "find . -name '*.py'", "wc -l app.py", "git add app.py", "git commit -m work",
+    "git show --stat", "ruff check .", "mypy app.py", "python3 -m pytest -q -x", "git status --short",
+    "head -n 3 app.py", "git push origin main",
+)  # fmt: skip
+
+
+def test_a_task_under_the_shipped_template_asks_at_most_twice(here: Place) -> None:
+    """Twenty calls of ordinary work; and without hooks nothing proves that they were gated."""
+    (here.workspace / "app.py").write_text("def main() -> None: ...\n")
+    (here.workspace / ".pmagent/policy.yaml").write_text(template(["python"]))
+    here.start()
+    here.connect("claude")
+    assert here.run("claude", *([here.shell("claude", line)] for line in TASK), "done").code == 0
+    answers = [one.answer for one in here.events("guest.call_decided")]
+    assert len(answers) == len(TASK)
+    assert answers.count("ask") + answers.count("deny") <= 2
+    (here.workspace / ".claude").mkdir(exist_ok=True)
+    (here.workspace / ".claude/settings.json").write_text('{"disableAllHooks": true}')
+    assert here.run("claude", *([here.shell("claude", line)] for line in TASK[:3]), "done").code == 0
+    assert len(here.events("guest.call_decided")) == len(TASK)
+    assert here.document("import", "claude", str(here.home / ".claude/projects"))["calls"] == 3
+    imported = [one for one in here.events("guest.call_asked") if one.source == "import"]
+    assert [one.input["command"] for one in imported] == list(TASK[:3])
+    shown = {one["session"]: one["proof"] for one in here.document("guests")["sessions"]}
+    assert sorted(shown.values()) == ["gated", "not_proven"]

@@ -79,7 +79,10 @@ class Place:
         """An operator's answer to what waits as ``number``."""
         shown = self.document("approvals", "show", str(number))
         digest = ["--digest", shown["digest"]] if decision == "approve" else []
-        return self.document("approvals", decision, str(number), *digest, "--operator", "ann")
+        words = ("approvals", decision, str(number), *digest, "--operator", "ann", "--format", "json")
+        done = spawn(*words, cwd=self.workspace)
+        assert done.code == 0, done
+        return done.document
 
     def start(self) -> None:
         """Start the daemon."""
