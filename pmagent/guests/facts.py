@@ -105,8 +105,8 @@ def look(
         hour=now.hour if now is not None else time.localtime().tm_hour,
         parser=parser,
     )  # fmt: skip
-    files = [path for path in _cedar_files(root, os.environ.get("HOME"), os.environ.get("XDG_CONFIG_HOME")) if
-             os.path.exists(path)]  # fmt: skip
+    known = _cedar_files(root, os.environ.get("HOME"), os.environ.get("XDG_CONFIG_HOME"))
+    files = [Path(path) for path in known if os.path.lexists(path)]
     return msgspec.structs.replace(call, opinion=opinion_of(call, files)) if files else call
 
 
@@ -117,9 +117,9 @@ def _workspace(root: str) -> str:
 
 
 @lru_cache(maxsize=8)
-def _cedar_files(root: str, _home: str | None, _config: str | None) -> tuple[Path, ...]:
+def _cedar_files(root: str, _home: str | None, _config: str | None) -> tuple[str, ...]:
     """As long as the environment names the same folders."""
-    return tuple(cedar_files(Path(root), os.environ))
+    return tuple(map(str, cedar_files(Path(root), os.environ)))
 
 
 def _clean(text: str, found: Gathered) -> str:

@@ -44,20 +44,27 @@ class GitSilent(PmagentError):
 def checked_out(folder: str) -> str:
     """The branch that is checked out around ``folder``, read from its files without a process; "" where there is
     none."""
-    above = folder.rstrip("/")
-    while not os.path.lexists(f"{above}/.git"):
-        if not above:
+    above = folder  # asked for with every call of a guest, so without the costs of Path
+    while not os.path.lexists(git := f"{above}/.git"):
+        if not above.strip("/"):
             return ""
         above = above.rpartition("/")[0]
-    git = f"{above}/.git"
     try:
-        if os.path.isfile(git):  # a work tree of its own, or a submodule
-            git = os.path.join(above, Path(git).read_text("utf-8").removeprefix("gitdir:").strip())
-        with open(os.path.join(git, "HEAD"), encoding="utf-8") as file:
-            head = file.read(1024).strip()
+        if not os.path.isdir(git):
+            git = os.path.join(above, _beginning(git).removeprefix("gitdir:").strip())
+        head = _beginning(f"{git}/HEAD").strip()
     except (OSError, UnicodeError):
         return ""
     return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else ""
+
+
+def _beginning(path: str) -> str:
+    """The first 4 KiB of a file. Raises OSError, UnicodeError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        return os.read(descriptor, 4096).decode("utf-8")
+    finally:
+        os.close(descriptor)
 
 
 def tracked(path: Path) -> str:
