@@ -352,6 +352,8 @@ GUESTS: Final = Edge(
             perform="pmagent.guests.operations:approvals", alone="pmagent.guests.operations:approvals_alone",
             looks=True,
         ),
+        "guests.sessions": Operation(perform="pmagent.guests.operations:sessions"),
+        "guests.policy": Operation(perform="pmagent.guests.operations:policy"),
         "guests.written": Operation(
             perform="pmagent.guests.operations:written", alone="pmagent.guests.operations:written_alone", looks=True
         ),
@@ -393,6 +395,19 @@ GUESTS: Final = Edge(
             },
         ),
     },
+    views=("pmagent.console.pages.views.agents",),
+    sections=(
+        Section(
+            12, "agents", "/agents", "Agents", "g",
+            "Agents under control: their sessions, calls and verdicts, and what waits for a decision.",
+            ("pmagent", "guests"),
+        ),
+        Section(
+            13, "policy", "/policy", "Policy", "p",
+            "The rules for agents, and how often each of them decided.",
+            ("pmagent", "policy", "check"),
+        ),
+    ),
 )  # fmt: skip
 
 EDGES: Final = (

@@ -20,6 +20,8 @@ _NAMES: Final = {
     "score_functions": "functions that combine scores",
     "processes": "processes started",
     "requests": "requests sent",
+    "sends": "calls that change something elsewhere",
+    "loops": "agents and loops that only a limit ends",
     "clones": "clones",
     "calls_examined": "calls that might be unsafe",
 }

@@ -45,6 +45,7 @@ _GIT_READS: Final = frozenset((
     "show", "status",
 ))  # fmt: skip
 _SHOWN: Final = 3
+REASONS_MAX: Final = 8
 
 
 class _Held(NamedTuple):
@@ -152,7 +153,7 @@ def _verdict(policy: Policy, allowed: list[_Held], found: list[_Finding], gains:
         answer=answer,
         rules=list(dict.fromkeys(rules)),
         policy=policy.digest,
-        reasons=list(dict.fromkeys(reasons)),
+        reasons=_few(list(dict.fromkeys(reasons))),
         mend=list(dict.fromkeys(one.mend for one in deciding if one.mend)),
         approvals=max((one.approvals for one in deciding), default=1),
         gains=[] if answer == "deny" else gains,
@@ -337,6 +338,12 @@ def _by_default(
     shown = not found and len(rules) == len(left) <= _SHOWN
     mend = f"a rule that allows it: {', '.join(rules)}" if shown else ""
     found.append(_Finding(answer, name, f"no rule speaks of {said}", mend))
+
+
+def _few(reasons: list[str]) -> list[str]:
+    """So many as somebody reads."""
+    more = len(reasons) - REASONS_MAX
+    return reasons if more <= 0 else [*reasons[:REASONS_MAX], f"and {more} more"]
 
 
 def _said(part: Part) -> str:

@@ -39,11 +39,13 @@ class Part(NamedTuple):
 
 class Pattern(NamedTuple):
     """A rule's ``match``, understood. ``parts``: of which parts it speaks (none: it names a tool of the harness, and
-    speaks of all parts of its calls). ``words``, ``sets``: a command's; ``path``: a path's; ``name``: that of a tool,
+    speaks of all parts of its calls). ``words``, ``sets``: a command's, ``wide``: the words as
+    a rule that forbids also takes them; ``path``: a path's; ``name``: that of a tool,
     host or kind of agent."""
 
     parts: tuple[What, ...]
     words: tuple[str, ...] = ()
+    wide: tuple[str, ...] = ()
     sets: tuple[str, ...] = ()
     path: Path | None = None
     name: str = ""
@@ -181,7 +183,16 @@ def _command(spec: str) -> Pattern:
         words.pop(0)
     if not words:
         raise BadRule(f"Bash({spec[:60]}) names no program", "write the program's name after the variables, or *")
-    return Pattern(("command",), tuple(words), tuple(sets))
+    if len(words[-1]) > 1 and words[-1].endswith("*"):
+        words.append("*")  # rm* is whatever begins so
+    wide = [part for word in words for part in _widened(word)]
+    return Pattern(("command",), tuple(words), sets=tuple(sets), wide=tuple(wide) if wide != words else ())
+
+
+def _widened(word: str) -> list[str]:
+    """A word with a ``*`` in it, as the several words for which it may stand: ``git*push`` is ``git* * *push``."""
+    first, star, last = word.partition("*")
+    return [f"{first}*", "*", f"*{last}"] if star and first and last else [word]
 
 
 def _of_command(rule: Pattern, part: Part, *, strict: bool) -> int:
@@ -190,9 +201,12 @@ def _of_command(rule: Pattern, part: Part, *, strict: bool) -> int:
     if rule.any:
         return YES
     if not part.words:
-        return MAYBE if strict else NO
-    compare = _strict if strict else _words
-    return max(compare(rule.words, form) for form in _forms(part.words, strict=strict))
+        return NO  # nothing is started, or it is not understood: that is asked anyway
+    forms = _forms(part.words, strict=strict)
+    if not strict:
+        return max(_words(rule.words, form) for form in forms)
+    ways = (rule.words, rule.wide) if rule.wide else (rule.words,)
+    return max(_strict(words, form) for form in forms for words in ways)
 
 
 def _forms(words: Sequence[str | None], *, strict: bool) -> list[Sequence[str | None]]:

@@ -19,7 +19,6 @@ from pmagent.guests.cedar import opinion_of
 from pmagent.guests.gathered import ALL, Filter, Gathered, Word
 from pmagent.guests.policy import cedar_files
 from pmagent.guests.programs import note_address, note_patch
-from pmagent.guests.shell import parser_name, read_line
 from pmagent.workspace.git import checked_out
 
 _KINDS: Final[dict[str, Kind]] = {
@@ -77,9 +76,9 @@ def look(
     kind = "mcp" if server or tool.startswith("mcp__") else _KINDS.get(tool.lower(), "other")
     if folder is None and kind in ("shell", "read", "write", "edit"):
         found.why("the agent's folder is not known")
-    starts = ""
+    starts = parser = ""
     if kind == "shell":
-        _of_shell(tool, tool_input, found, folder)
+        parser = _of_shell(tool, tool_input, found, folder)
     elif kind == "read":
         _of_reading(tool.lower(), tool_input, found, folder)
     elif kind in ("write", "edit"):
@@ -101,7 +100,7 @@ def look(
                                         one not in found.writes],
         spelled=[*found.spelled], hosts=[*found.hosts], outward=found.outward, starts=_clean(starts, found),
         unclear=[*found.unclear], branch=checked_out(folder or where), hour=(now or datetime.now().astimezone()).hour,
-        parser=parser_name() if kind == "shell" else "",
+        parser=parser,
     )  # fmt: skip
     files = [path for path in cedar_files(Path(root), os.environ) if path.exists()]
     return msgspec.structs.replace(call, opinion=opinion_of(call, files)) if files else call
@@ -125,24 +124,30 @@ def _folder(tool_input: Mapping[str, Any], cwd: str, found: Gathered) -> str:
     return cwd
 
 
-def _of_shell(tool: str, tool_input: Mapping[str, Any], found: Gathered, cwd: str | None) -> None:
-    if tool == "write_stdin":
-        found.why("it types into a program that runs already")
-        return
+def _of_shell(tool: str, tool_input: Mapping[str, Any], found: Gathered, cwd: str | None) -> str:
+    """Take a command line apart; the parser's name, "" where none was asked."""
     given = next((tool_input[key] for key in _COMMANDS if key in tool_input), None)
     if isinstance(given, list) and given and all(isinstance(one, str) for one in given):
         given = shlex.join(given)
-    if not isinstance(given, str):
+    if tool == "write_stdin":
+        found.why("it types into a program that runs already")
+    elif not isinstance(given, str):
         found.why("the call names no command line")
-        return
-    if tool.lower() == "powershell":
+    elif tool.lower() == "powershell":
         found.why("a line for PowerShell is not looked into")
         found.outward = True
-        return
-    directory = tool_input.get("directory") or tool_input.get("dir_path")
-    if isinstance(directory, str) and directory and cwd is not None:
-        cwd = posixpath.join(cwd, _clean(directory, found))
-    read_line(_clean(given, found), found, cwd)
+    else:
+        directory = tool_input.get("directory") or tool_input.get("dir_path")
+        if isinstance(directory, str) and directory and cwd is not None:
+            cwd = posixpath.join(cwd, _clean(directory, found))
+        try:
+            from pmagent.guests.shell import parser_name, read_line  # an extra; and few calls need it
+        except ImportError:
+            found.why("the parser of command lines is not installed: pip install 'pmagent[guests]'")
+            return ""
+        read_line(_clean(given, found), found, cwd)
+        return parser_name()
+    return ""
 
 
 def _named(tool_input: Mapping[str, Any], found: Gathered) -> list[str]:

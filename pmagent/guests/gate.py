@@ -20,7 +20,6 @@ from typing import Annotated, Any, Final, Literal
 import anyio
 import anyio.to_thread
 import msgspec
-import structlog
 from msgspec import Meta
 
 from pmagent.actors.core.actor import StoredBlob
@@ -70,9 +69,14 @@ HOOK: Final = "hook"
 PROSE: Final = {"Bash": ("description",), "Task": ("description",), "Agent": ("description",)}
 """Fields of an input that only tell people what it is for: an approval does not depend on them."""
 
-_log = structlog.get_logger("pmagent")
 _canonical: Final = msgspec.json.Encoder(order="sorted").encode
 _session: Final = msgspec.json.Decoder(SessionId)
+
+
+def _log() -> Any:
+    import structlog  # a host for one command loads none
+
+    return structlog.get_logger("pmagent")
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):
@@ -131,7 +135,7 @@ class Gate:
         except PmagentError as error:
             printed = refusal(f"pmagent: {error.message}; {error.hint}")
         except Exception:  # noqa: BLE001 - whatever goes wrong here, the hook must be told to refuse
-            _log.exception("a bug in pmagent: a hook is refused")
+            _log().exception("a bug in pmagent: a hook is refused")
             printed = refusal("pmagent: a bug in the daemon; its log says where")
         if mode == "observe":
             printed = dialects.SILENT
@@ -142,7 +146,7 @@ class Gate:
     ) -> Printed:
         heard = heard_of(message)
         if isinstance(heard, dialects.Unheard):
-            _log.warning("a hook is not understood", harness=message.harness, hook=message.event, why=heard.why)
+            _log().warning("a hook is not understood", harness=message.harness, hook=message.event, why=heard.why)
             return refusal(f"pmagent: {heard.why}; pmagent doctor says which versions are known")
         session = session_of(heard.session)
         script = message.harness == "script"

@@ -6,6 +6,7 @@ them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -34,7 +35,8 @@ from pmagent.events.errors import NotFound, PmagentError
 from pmagent.events.event import Event, time_after
 from pmagent.guests.gate import Gate
 from pmagent.pla.proving import proof
-from pmagent.projections.guests.sessions import GuestSessions
+from pmagent.projections.guests.report import Report, calls_of, json_document, waiting
+from pmagent.projections.guests.sessions import GuestSessions, GuestsView
 from pmagent.service.answer import Answer, request_of, understood
 from pmagent.service.folding import folded
 from pmagent.service.host import Host, asker
@@ -53,12 +55,24 @@ class BadGuests(PmagentError, exit_code=2):
     """The arguments make no request; nothing was recorded."""
 
 
+class NoSuchSession(PmagentError, exit_code=1):
+    """The session is not among those that are remembered."""
+
+
 class NothingWaits(PmagentError, exit_code=1):
     """No approval has this number."""
 
 
 class _Listing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     approval: Annotated[int, Meta(ge=0)] = 0
+
+
+class _Sessions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    session: Annotated[str, Meta(max_length=100)] = ""
+
+
+class _Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    pass
 
 
 class _Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -182,6 +196,56 @@ def _decided(number: int, event: Callable[[int], Event]) -> GuestCallDecided | N
         if isinstance(data, GuestCallDecided) and data.request == number:
             return data
     return None
+
+
+# --- sessions and policy ----------------------------------------------------------------------------------------------
+
+
+async def sessions(host: Host, arguments: dict[str, Any]) -> Answer:
+    """Every session that is open, and the newest closed ones; or one of them, whole. Raises NoSuchSession,
+    ProjectionHalted."""
+    asked = _understood(arguments, _Sessions)
+    host.require_current(GuestSessions.name)
+    view: GuestsView = host.documents.state(GuestSessions.name)
+    if not asked.session:
+        found = [_in_list(report) for report in reversed(view.sessions.values())]
+        return Answer(document={"sessions": sorted(found, key=lambda one: (not one["waiting"], bool(one["proof"])))})
+    report = view.sessions.get(asked.session)
+    if report is None:
+        raise NoSuchSession(
+            "this session is not among the newest", f"pmagent log tail --session {asked.session} tells of it"
+        )
+    return Answer(document=msgspec.json.decode(await anyio.to_thread.run_sync(json_document, report)))
+
+
+def _in_list(report: Report) -> dict[str, Any]:
+    named = (
+        "session", "began", "last", "harness", "mode", "wall", "cwd", "proof", "unseen", "unknown", "asked", "allow",
+        "ask", "deny", "labels",
+    )  # fmt: skip
+    return {**{name: getattr(report, name) for name in named}, "waiting": waiting(report)}
+
+
+async def policy(host: Host, arguments: dict[str, Any]) -> Answer:
+    """The policy as it was read last, and how often each rule decided in the sessions that ``sessions`` lists."""
+    _understood(arguments, _Nothing)
+    host.require_current(GuestSessions.name)
+    view: GuestsView = host.documents.state(GuestSessions.name)
+    counts = await anyio.to_thread.run_sync(_counted, list(view.sessions.values()))
+    found = state_of(host.runtime.engine).policy
+    layers = [
+        {**msgspec.to_builtins(layer), "rules": [_ruled(rule, counts) for rule in layer.rules]}
+        for layer in found.layers
+    ]
+    return Answer(document={"digest": found.digest, "layers": layers, "calls": counts.total()})
+
+
+def _counted(reports: list[Report]) -> Counter[str]:
+    return Counter(rule for report in reports for call in calls_of(report) for rule in call.rules)
+
+
+def _ruled(rule: Rule, counts: Counter[str]) -> dict[str, Any]:
+    return {**msgspec.to_builtins(rule), "decided": counts[rule.id]}
 
 
 # --- answers --------------------------------------------------------------------------------------------------------

@@ -56,8 +56,8 @@ class Listed(msgspec.Struct, frozen=True):
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """A session. ``ended``: the calls that have ended, a line of JSON each; ``open``: the others. ``allow``, ``ask``
-    and ``deny`` count verdicts. ``approved``: who has approved what was not used yet. ``proof``: "" while it is
-    open."""
+    and ``deny`` count verdicts. ``wall``: the wall behind which it works; ``labels``: of what it has seen.
+    ``approved``: who has approved what was not used yet. ``proof``: "" while it is open."""
 
     session: str
     began: str
@@ -70,6 +70,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     version: str = ""
     model: str = ""
     source: str = "live"
+    wall: str = ""
+    labels: list[str] = []
     reason: str = ""
     transcript: str = ""
     closed: str = ""
@@ -95,9 +97,14 @@ def json_document(report: Report) -> bytes:
     """All of it: the calls in the order of their positions."""
     plain: dict[str, Any] = msgspec.to_builtins(report)
     del plain["open"], plain["ended"], plain["approved"]
-    plain["waiting"] = sum(call.answer == "ask" and call.mode == "enforce" for call in report.open.values())
+    plain["waiting"] = waiting(report)
     plain["calls"] = calls_of(report)
     return msgspec.json.format(msgspec.json.encode(plain), indent=1) + b"\n"
+
+
+def waiting(report: Report) -> int:
+    """So many of its calls wait for operators."""
+    return sum(call.answer == "ask" and call.mode == "enforce" for call in report.open.values())
 
 
 def calls_of(report: Report) -> list[CallLine]:

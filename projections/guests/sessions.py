@@ -130,7 +130,8 @@ def _after(report: Report, event: Event) -> Report:
                 "answer": data.answer, "rules": data.verdict.rules, "approval": data.approval,
                 "reasons": [data.why] if data.why else data.verdict.reasons,
             }  # fmt: skip
-            counted = replace(report, **{data.answer: getattr(report, data.answer) + 1})
+            labels = sorted({*data.labels, *data.verdict.gains}) if data.answer == "allow" else data.labels
+            counted = replace(report, labels=labels, **{data.answer: getattr(report, data.answer) + 1})
             call = counted.open.get(data.request)
             if call is not None and call.mode == "enforce" and data.answer == "deny":
                 return _closed(counted, data.request, event.time, end="refused", **changed)
@@ -161,7 +162,7 @@ def _of_session(report: Report, event: Event) -> Report:
         case GuestSessionStarted():
             return replace(
                 report, harness=data.harness, mode=data.mode, cwd=data.cwd, version=data.version, model=data.model,
-                proof="", source=data.source,
+                proof="", source=data.source, wall=data.wall,
             )  # fmt: skip
         case GuestSessionEnded(transcript=transcript) if report.source == "import":
             said = replace(report, transcript=transcript, proof="not_proven", why=[IMPORTED])

@@ -63,7 +63,15 @@ SCOPE = Evidence(
 SEEN = Evidence(
     goal=GOALS["project.tests"].text, found=False, content=None, location=".", rationale="looked for", confidence=0.5
 )
-BUNDLES = st.lists(items([*ASSETS, *FLAWS]), max_size=25)
+AROUND = st.builds(
+    lambda goal, part, whole: Evidence(
+        goal=f"{GOALS[goal].text}: {part} of {whole}", found=True, content=None, location="a.py", rationale="seen",
+        confidence=0.8,
+    ),
+    st.sampled_from(["repo.tested", "repo.structure"]), st.integers(0, 400), st.integers(0, 400),
+)  # fmt: skip
+"""How the files are built, or tested, in which something was found."""
+BUNDLES = st.lists(items([*ASSETS, *FLAWS]) | AROUND, max_size=25)
 """Evidence besides the scope, and one item more, so that there is always something to judge by."""
 
 
@@ -104,11 +112,23 @@ def test_opinions_fit_the_contract_and_rest_on_evidence_of_the_brief(
 
 
 @given(dimensions(), BUNDLES)
-def test_prosecutor_tech_lead_and_defense_never_pass_each_other(raw: dict[str, Any], bundle: list[Evidence]) -> None:
+def test_the_prosecutor_never_gives_more_than_the_defense(raw: dict[str, Any], bundle: list[Evidence]) -> None:
     evidence = [SCOPE, SEEN, *bundle]
     first = judged(raw, evidence)
     for said in (first, again(raw, evidence, first)):
-        assert said["Prosecutor"].score <= said["TechLead"].score <= said["Defense"].score
+        assert said["Prosecutor"].score <= said["Defense"].score
+
+
+@given(dimensions(), BUNDLES, AROUND)
+def test_tests_move_the_defense_alone_and_how_files_are_built_the_tech_lead(
+    raw: dict[str, Any], bundle: list[Evidence], around: Evidence
+) -> None:
+    evidence = [SCOPE, SEEN, *bundle]
+    without, known = scores(judged(raw, evidence)), scores(judged(raw, [*evidence, around]))
+    mover: Judge = "Defense" if around.goal.startswith("repo.tested") else "TechLead"
+    assert {judge for judge in JUDGES if without[judge] != known[judge]} <= {mover}
+    assert known["Defense"] >= without["Defense"]
+    assert abs(known["TechLead"] - without["TechLead"]) <= 1
 
 
 @given(dimensions(), BUNDLES, items(ASSETS))

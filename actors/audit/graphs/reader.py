@@ -8,6 +8,7 @@ is guessed. Files of tests are counted only; graphs of examples are told where t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
 
 from pmagent.actors.audit.detectors.code.source import Source
 from pmagent.actors.audit.graphs.build import BUILDERS
@@ -77,6 +78,7 @@ class GraphReader:
             "graphs": len(graphs),
             "own_graphs": sum(graph.builder in BUILDERS for graph in graphs),
             "parallel_graphs": sum(bool(graph.parallel_sources) for graph in graphs),
+            "loops": sum(map(_may_loop, graphs)),
             "graph_nodes": sum(len(graph.nodes) for graph in graphs),
             "graph_edges": sum(len(graph.edges) for graph in graphs),
         }
@@ -91,3 +93,17 @@ class GraphReader:
             of_code = [pair for pair in found if self._roles[pair[1].path] == "code"]
             self._found = of_code or found
         return self._found
+
+
+def _may_loop(graph: CodeGraph) -> bool:
+    """Whether nothing but a limit may end it: an agent, a graph with a cycle, or one that cannot be read whole."""
+    if graph.unresolved or graph.builder not in BUILDERS:
+        return True
+    behind: dict[str, set[str]] = {}
+    for edge in graph.edges:
+        behind.setdefault(edge.source, set()).add(edge.target)
+    try:
+        TopologicalSorter(behind).prepare()
+    except CycleError:
+        return True
+    return False

@@ -236,6 +236,10 @@ def test_claims_of_features_are_supported_or_contradicted_by_the_code() -> None:
         (said("claim.name", "It merges.", "pool.merge"), survey(words="pool"), "report.contradicted"),
         (said("claim.name", "It merges.", "numpy.merge"), survey(words="pool"), ""),
         (said("claim.name", "It merges.", "merge"), survey(words="pool"), ""),
+        (said("claim.name", "Up to a limit.", "DESK_MAX_SUM"), survey(words="desk max sum"), "report.supported"),
+        (said("claim.name", "Up to a limit.", "DESK_MAX_SUM"), survey(words="desk max"), "report.contradicted"),
+        (said("graph.fan_out", "A robust framework with fan-out."), survey(words="queue"), ""),
+        (said("state.reducers", "They use operator.add."), survey(finding("state.typed"), words="operator add"), ""),
         (said("claim.name", "It merges.", "merge"), survey(words="pool", idle_words="merg"), "report.contradicted"),
         (said("claim.product", "Kept in Postgres.", "Postgres"), survey(words="postgressaver"), "report.supported"),
         (said("claim.product", "Kept in Postgres.", "Postgres"), survey(words="sqlit"), "report.contradicted"),
@@ -254,6 +258,15 @@ def test_a_statement_that_names_a_path_which_does_not_exist_is_contradicted() ->
     for path, outcome in (("src/ghost.py", "report.contradicted"), ("out/report.md", "report.supported")):
         statement = said("graph.fan_out", f"Nodes of {path} run in parallel.")
         assert list(looked_up(seen, statement, claims=[Claim(path=path, page=3)])) == [outcome]
+
+
+def test_a_folder_into_which_the_program_writes_need_not_be_tracked() -> None:
+    written, plain = "The report is written to out/ when it ends.", "Judges are in out/ and run in parallel."
+    for text, words, wanted in ((written, "out", False), (written, "queue", True), (plain, "out", True)):
+        claims = [Claim(path="out/", page=3)]
+        given = reading(claims=claims, statements=[said("graph.fan_out", text)])
+        found = crossed(about("report.verified"), survey(words=words), given)
+        assert ("report.hallucinated" in {goal_id(one.goal) for one in found}) == wanted
 
 
 def test_a_claim_is_less_surely_contradicted_where_files_do_not_parse() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pmagent.actors.audit.detectors.code.parse import parsed
 from pmagent.actors.audit.detectors.code.survey import survey_code
 from pmagent.actors.audit.detectors.evidence.items import judgeable
 from pmagent.actors.audit.detectors.evidence.repo import repo_evidence
@@ -79,3 +80,41 @@ def test_a_criterion_without_occasion_for_most_of_it_does_not_apply_as_a_whole()
     flawed = survey(finding("state.undeclared"), examined=NOTHING)
     missing = [one for one in repo_evidence(about(*goals), flawed) if one.goal.startswith("state.models")]
     assert [one.confidence > 0 for one in missing] == [True], "what does wrong has an occasion"
+
+
+HEAD = """
+from langgraph.graph import END, START, StateGraph
+from langchain_openai import ChatOpenAI
+g = StateGraph(State)
+g.add_node("ask", ask)
+g.add_edge(START, "ask")
+"""
+PLAIN, CYCLE = 'g.add_edge("ask", END)\n', 'g.add_conditional_edges("ask", again, {"more": "ask", "done": END})\n'
+
+
+@each("program, loops, sends", [
+    (HEAD + PLAIN, 0, 0),
+    (HEAD + CYCLE, 1, 0),
+    ("from langgraph.prebuilt import create_react_agent\nagent = create_react_agent(model, tools)\n", 1, 0),
+    (HEAD + PLAIN + "while True:\n    ChatOpenAI().invoke('again')\n", 1, 0),
+    (HEAD + PLAIN + "for _ in range(3):\n    ChatOpenAI().invoke('again')\n", 0, 0),
+    ("import requests\nrequests.get('https://a')\n", 0, 0),
+    ("import requests\nrequests.post('https://a', json={})\n", 0, 1),
+    ("def tell(client):\n    client.chat_postMessage(text='done')\n", 0, 1),
+    ("@app.post('/orders')\ndef order(): ...\n", 0, 0),
+])
+def test_limits_are_wanted_of_what_may_not_end_and_approval_of_what_changes_things(
+    program: str, loops: int, sends: int
+) -> None:
+    history = History(total=0, shown=[], span_s=0, burst=0.0)
+    examined = survey_code([parsed("main.py", program.encode())], ["main.py"], lambda _: None, history).examined
+    assert (examined["loops"], examined["sends"]) == (loops, sends)
+
+
+def test_a_library_that_touches_nothing_is_not_praised_for_being_safe() -> None:
+    program = "def double(number: int) -> int:\n    return 2 * number\n"
+    history = History(total=0, shown=[], span_s=0, burst=0.0)
+    code = survey_code([parsed("lib/__init__.py", program.encode())], ["lib/__init__.py"], lambda _: None, history)
+    goals = ("tools.time_limits", "tools.checked_processes", "tools.no_unsafe_calls", "security.shell")
+    seen = survey(*code.findings, examined={**code.examined, "files": 1}, graphs=[])
+    assert not judgeable(repo_evidence(about(*goals), seen), about(*goals))

@@ -99,6 +99,25 @@ def test_the_judges_rest_on_different_evidence() -> None:
     assert "at src/graph.py:9: these steps never run" in said["Prosecutor"].argument
 
 
+def around(goal: str, about: str) -> Evidence:
+    return item(goal, 0.8, about=about)
+
+
+def test_each_judge_has_a_measure_of_evidence_that_the_others_do_not_cite() -> None:
+    raw = dimension("agent.persistence", "agent.limits", "project.swallowed")
+    seen = [item("agent.persistence", 0.5), item("agent.limits")]
+    tested, built = around("repo.tested", "3 of 3"), around("repo.structure", "290 of 300")
+    assert scores(judged(raw, *seen)) == (4, 4, 4)
+    said = judged(raw, *seen, tested, built, item("project.swallowed", 0.9))
+    assert scores(said) == (2, 4, 3)
+    assert scores(judged(raw, *seen, tested)) == (4, 5, 4)
+    assert scores(judged(raw, *seen, built)) == (4, 4, 5)
+    cited = {judge: set(one.cited_evidence) for judge, one in said.items()}
+    assert [{"kitchen#4", "kitchen#5"} & cited[judge] for judge in JUDGES] == [set(), {"kitchen#4"}, {"kitchen#5"}]
+    assert "Tests import 100 % of the files" in said["Defense"].argument
+    assert "at src/kitchen.py:7." in said["TechLead"].argument
+
+
 def test_half_of_it_is_a_three() -> None:
     half = [item(goal, found=place < 2) for place, goal in enumerate(GRAPH)]
     assert scores(judged(dimension(*GRAPH), *half)) == (3, 3, 3)
@@ -159,8 +178,9 @@ def test_what_nobody_could_look_at_counts_neither_way() -> None:
 
 
 def test_a_flaw_costs_the_defense_least_and_the_prosecutor_most() -> None:
-    raw = dimension("project.tests", "project.swallowed")
-    assert scores(judged(raw, item("project.tests"), item("project.swallowed"))) == (2, 4, 3)
+    raw = dimension("project.tests", "project.swallowed", "project.untested")
+    flaws = [item("project.swallowed"), item("project.untested", 0.8)]
+    assert scores(judged(raw, item("project.tests"), *flaws)) == (1, 4, 2)
 
 
 def test_a_flaw_found_again_and_again_costs_at_most_twice_as_much() -> None:

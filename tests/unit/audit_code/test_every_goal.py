@@ -238,6 +238,7 @@ if __name__ == "__main__":
     print(final_verdict([verdict("a")]))
 ''',
     "more.py": "def one():\n    return work()\n", "other.py": "def two():\n    return work()\n",
+    "loose.py": "".join(f"def f{number}(row):\n    return row['a'] + row['b']\n" for number in range(5)),
     "tests/test_app.py": "import os\n\ndef test_it(x):\n    os.system(x)\n    assert x\n",
 }  # fmt: skip
 
@@ -274,8 +275,9 @@ faulty.add_conditional_edges("again", choose, {"again": "again"})
 
 ELSEWHERE = (
     "repo.scope", "repo.unparsed", "repo.unreadable", "repo.flaws", "repo.idle", "repo.term", "tools.reported",
+    "repo.tested", "repo.structure",
 )  # fmt: skip
-"""Told by the evidence itself, from the survey's counts and terms, or from another tool's findings."""
+"""Told by the evidence itself, from the survey's counts and terms, of any code, or from another tool's findings."""
 WANTED = [goal for goal in GOALS if goal.partition(".")[0] not in ("report", "images") and goal not in ELSEWHERE]
 
 MESSAGES = (

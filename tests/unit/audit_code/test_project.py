@@ -88,7 +88,31 @@ def test_annotations_are_counted_over_the_code_not_over_tests() -> None:
     bare = "def test_a(x): assert x\ndef b(x): ...\n"
     (finding,) = of(found({}, typed, tests__test_it=bare * 5), "project.types")
     assert finding.text == "3 of 3 functions are annotated (100%)"
-    assert "project.types" not in goals(found({}, typed, "def a(x): ...\n" * 3))
+    (finding,) = of(found({}, typed, "def a(x): ...\ndef b(x) -> int: return 1\n"), "project.types")
+    assert finding.text == "3 of 5 functions are annotated, 1 in part (70%)"
+    assert "project.types" not in goals(found({}, "def a(x): ...\n" * 3))
+
+
+@each("record, is_one", [
+    ("@dataclass\nclass A:\n    x: int", True), ("@attrs.define(frozen=True)\nclass A:\n    x: int", True),
+    ("class A(BaseModel):\n    x: int", True), ("class A(NamedTuple):\n    x: int", True),
+    ("class A(TypedDict, total=False):\n    x: int", True),
+    ("class A:\n    x: int", False), ("class A(BaseModel):\n    pass", False),
+    ("@dataclass\nclass A:\n    x = 1", False),
+])
+def test_a_record_has_fields_with_types(record: str, is_one: bool) -> None:
+    assert ("project.records" in goals(found({}, f"{record}\n"))) is is_one
+
+
+@each("head, body, is_loose", [
+    ("row", "return row['a'] + row['b']", True), ("row: dict[str, int]", "return row['a'] + row['b']", True),
+    ("row", "return row['a'] + row['a']", False), ("row: Row", "return row['a'] + row['b']", False),
+    ("row", "return row[0] + row[1]", False), ("row", "return row.a + row.b", False),
+])
+def test_functions_that_take_dicts_apart_handle_loose_records(head: str, body: str, is_loose: bool) -> None:
+    text = "".join(f"def f{number}({head}):\n    {body}\n" for number in range(3))
+    assert ("project.loose_dicts" in goals(found({}, text))) is is_loose
+    assert "project.loose_dicts" not in goals(found({}, text[: len(text) // 3], "def g(): ...\n"))
 
 
 @each("handler, sure", [
@@ -139,8 +163,8 @@ def test_a_secret_in_settings_that_were_committed_is_found_and_never_shown() -> 
 @each("function, annotated", [
     ("def f(a: int, *, b: str) -> None: ...", True),
     ("async def f() -> int: ...", True),
-    ("def f(a: int): ...", False),
-    ("def f(a) -> int: ...", False),
+    ("def f(a: int): ...", True),
+    ("def f(a): ...", False),
     ("def f(): ...", False),
     ("class A:\n    def __init__(self, a: int): ...", True),
     ("class A:\n    def __init__(self): ...", False),
@@ -149,3 +173,19 @@ def test_a_secret_in_settings_that_were_committed_is_found_and_never_shown() -> 
 def test_a_function_is_annotated_that_says_what_it_takes_and_returns(function: str, annotated: bool) -> None:
     findings = of(found({}, f"x = 1\n{function}\n"), "project.types")
     assert [finding.line for finding in findings] == ([function.count("\n") + 2] if annotated else [])
+
+
+def test_how_a_module_is_built_and_which_test_imports_it_is_told() -> None:
+    body = "".join(f"    a{number} = {number}\n" for number in range(6))
+    program = f"def first(a):\n{body}\ndef tmp(a):\n{body}\ndef long(a):\n" + "    a += 1\n" * 149
+    built, other = of(found({}, program, "def g(): ...\n", tests__test_it="import app.m0\n"), "repo.structure")
+    assert (built.path, built.line) == ("app/m0.py", 17)
+    assert built.text == (
+        "3 functions in 167 lines, the longest is long with 150, 2 stand elsewhere too, 1 have names that say nothing, "
+        "a test imports it (50%)"
+    )
+    assert other.text == "1 functions in 2 lines, the longest is g with 1, 1 have names that say nothing, " + (
+        "no test imports it (50%)"
+    )
+    (tested,) = of(found({}, program, "def g(): ...\n", tests__test_it="import app.m0\n"), "repo.tested")
+    assert (tested.path, tested.text) == ("app/m0.py", "tests/test_it.py imports it")

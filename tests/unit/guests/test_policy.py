@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,7 +12,7 @@ import msgspec
 import pytest
 
 from pmagent.actors.guests.judge import judge
-from pmagent.contracts.guest_calls import Call, Layer, Rule, Situation
+from pmagent.contracts.guest_calls import Call, Command, Layer, Rule, Situation
 from pmagent.events.errors import PmagentError
 from pmagent.guests.policy import BadPolicy, policy_of, read_policy, rules_of, template
 from pmagent.guests.rule_import import READERS
@@ -97,6 +98,28 @@ def test_paths_are_matched_as_gitignore_does(match: str, path: str, answer: str)
         [Layer(name="project", rules=rules(f"default: allow\ndeny: [{match!r}]").rules, default="allow")]
     )
     call = Call(harness="claude", session="s", tool="Read", kind="read", root="/w", cwd="/w", reads=[path])
+    assert judge(call, policy, NORMAL).answer == answer
+
+
+@each("match, words, answer", [
+    ("rm -rf *", "rm -fr x", "deny"), ("rm -rf *", "rm -r -f x", "deny"), ("rm -rf *", "rm x -rf", "deny"),
+    ("rm -rf *", "rm --recursive --force x", "ask"), ("rm -rf *", "rm -r x", "allow"), ("rm *", "/bin/rm x", "deny"),
+    ("rm *", "./RM x", "deny"), ("rm *", "rmdir x", "allow"), ("rm*", "rmdir x", "deny"),
+    ("rm*", "rm -rf x", "deny"), ("git*push", "git -C x push", "deny"), ("rm", "rm x", "allow"),
+    ("git push *", "git push", "deny"), ("git push *", "git -C x push", "deny"),
+    ("git push *", "git log push", "allow"),
+    ("git push --force *", "git push origin --force", "deny"), ("git push --force *", "git push -f", "ask"),
+    ("git push --force *", "git push --forc", "ask"), ("git push --force *", "git push", "allow"),
+    ("npm publish *", "npm --loglevel silly publish", "ask"), ("npm publish *", "npm --silent publish", "deny"),
+    ("pip install *", "python3.11 -m pip install x", "deny"), ("python *", "python3 x", "deny"),
+    ("* x", "a b x", "deny"),
+    ("npm run test:*", "npm run test", "deny"), ("npm run test:*", "npm run testing", "allow"),
+    ("a*b c", "axxb c", "deny"),
+])  # fmt: skip
+def test_options_may_stand_anywhere_and_be_written_otherwise(match: str, words: str, answer: str) -> None:
+    policy = policy_of([rules(f"default: allow\ndeny: ['Bash({match})']")])
+    command = Command(words=list(words.split()))
+    call = Call(harness="claude", session="s", tool="Bash", kind="shell", root="/w", cwd="/w", commands=[command])
     assert judge(call, policy, NORMAL).answer == answer
 
 
@@ -307,3 +330,12 @@ def test_policies_in_cedar_count_as_rules_do(tmp_path: Path) -> None:
     path.write_text("permit(")
     problem = read_policy(project.root, environ={"HOME": str(project.home)}).layers[-1].problem
     assert "policy.cedar" in problem
+
+
+def test_without_the_parser_no_command_line_is_allowed(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("pmagent.guests.shell", "pmagent.guests.words"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setitem(sys.modules, "tree_sitter", None)
+    found = judge(project.call("Bash", command="ls"), project.policy, NORMAL)
+    assert found.answer == "ask"
+    assert any("pmagent[guests]" in reason for reason in found.reasons)

@@ -7,8 +7,17 @@ from collections.abc import Iterator, Mapping
 from typing import Final, Generic, TypeVar
 
 from pmagent.actors.audit.detectors.code.model_calls import ModelCall, model_calls
-from pmagent.actors.audit.detectors.code.names import called, dotted, inside, last_name, own_function, parameters
-from pmagent.actors.audit.detectors.code.scopes import Function, Module, Scope
+from pmagent.actors.audit.detectors.code.names import (
+    called,
+    children,
+    dotted,
+    inside,
+    last_name,
+    own_function,
+    parameters,
+    walk,
+)
+from pmagent.actors.audit.detectors.code.scopes import Function, Module, Scope, once
 
 T = TypeVar("T")
 
@@ -55,14 +64,14 @@ class Flow(Generic[T]):
                 return self.names[node.id]
             if self._text and is_structured(node):
                 return None
-            todo.extend(ast.iter_child_nodes(node))
+            todo += children(node)
         return None
 
     def _assign(self, node: ast.Assign | ast.AnnAssign | ast.NamedExpr | ast.For) -> None:
         found = self.source(node.iter if isinstance(node, ast.For) else node.value)
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         for target in targets:
-            for name in [one.id for one in ast.walk(target) if isinstance(one, ast.Name)]:
+            for name in [one.id for one in walk(target) if isinstance(one, ast.Name)]:
                 if found is not None:
                     self.names[name] = found
                 elif not self._ever:
@@ -82,6 +91,7 @@ def answers(body: ast.AST, asked: list[ModelCall], *, text: bool = False) -> Flo
     return Flow(body, {id(one.call): one for one in asked}, text=text)
 
 
+@once
 def questions(module: Module) -> dict[Function | None, list[ModelCall]]:
     """The questions to models of a file, by the function in which they stand: calls of the file's own functions that
     hand an answer on are among them."""

@@ -51,7 +51,14 @@ def starts(module: Module) -> Iterator[Start]:
 
 
 def start(module: Module, call: ast.Call, site: Site) -> Start | None:
-    """``call`` as the start of a process, if it is one."""
+    """``call`` as the start of a process, if it is one; looked up once for all detectors."""
+    if call not in module.results:
+        module.results[call] = _start(module, call, site)
+    found: Start | None = module.results[call]
+    return found
+
+
+def _start(module: Module, call: ast.Call, site: Site) -> Start | None:
     if not isinstance(call.func, ast.Name | ast.Attribute | ast.Call):
         return None
     name = called(module, call, site)

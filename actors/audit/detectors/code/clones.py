@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
 from pmagent.actors.audit.detectors.code.calls import Word, argv, row_of, start, words
 from pmagent.actors.audit.detectors.code.names import argument, called, dotted, keyword, last_name
-from pmagent.actors.audit.detectors.code.scopes import Module, Site
+from pmagent.actors.audit.detectors.code.scopes import Module, Site, once
 from pmagent.actors.audit.detectors.code.strings import folded
 
 _GIT_VALUED: Final = frozenset({
@@ -34,13 +33,12 @@ class Clone(NamedTuple):
     unknown: bool = False
 
 
-def clones(module: Module) -> Iterator[Clone]:
+@once
+def clones(module: Module) -> list[Clone]:
     """All git clones: by argument list, by command line, through GitPython, pygit2 or dulwich, and through a function
     of the repository that has git in its name."""
-    for call, site in module.calls():
-        clone = _library_clone(module, call, site) or _command_clone(module, call, site)
-        if clone is not None:
-            yield clone
+    found = (_library_clone(module, call, site) or _command_clone(module, call, site) for call, site in module.calls())
+    return [one for one in found if one is not None]
 
 
 _LIBRARIES: Final[dict[str, tuple[Kind, int, str]]] = {

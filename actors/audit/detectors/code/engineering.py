@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
-from typing import Final
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Final, NamedTuple
 
 from pmagent.actors.audit.detectors.code.excerpts import by_place, found
 from pmagent.actors.audit.detectors.code.names import called, dotted, last_name, parameters
@@ -12,25 +15,41 @@ from pmagent.actors.audit.detectors.code.scopes import Function, Module, Scope, 
 from pmagent.actors.audit.detectors.code.source import Source
 from pmagent.contracts.audit_facts import Finding
 
-TYPED_MIN: Final = 0.6
-"""From this share of functions on a project is annotated."""
+LOOSE_KEYS: Final = 2
+"""A function that takes so many keys out of what has no declared shape handles a record as a loose dict."""
+LOOSE_MIN: Final = 3
+LOOSE_SHARE: Final = 0.25
+"""So many functions, and so large a share of all, pass records around as dicts."""
+LONG: Final = 50
+LONG_MAX: Final = 150
+"""Lines: a function up to the first is of a good size, one from the second on of none."""
+BODY_MIN: Final = 5
+"""So many lines a function has at least that is compared with others."""
+_ODD: Final = re.compile(r"[a-z]|(?:foo|bar|baz|tmp|temp|test|func|fn|do_?(?:it|stuff)|thing|my_?func\w*|helper)\d*")
+_RECORDS: Final = frozenset((
+    "BaseModel", "BaseSettings", "SQLModel", "TypedDict", "NamedTuple", "Struct", "dataclass", "define", "frozen",
+))  # fmt: skip
+HALF: Final = Fraction(1, 2)
+_OPEN: Final = frozenset(("dict", "Dict", "Any", "Mapping", "MutableMapping", "object"))
 
 
 class ProjectReader:
-    """Finds project.types and project.swallowed; a Detector. ``project_findings`` asks it about the code: ``tests``
-    (path, line, name) of which ``asserting`` can fail, and ``settings``."""
+    """Finds project.types, records, loose_dicts, errors_told and swallowed; a Detector. ``project_findings`` asks it
+    about the code: ``tests`` (path, line, name) of which ``asserting`` can fail, and ``settings``."""
 
     def __init__(self) -> None:
         self._swallowed: list[Finding] = []
         self._reads: list[Finding] = []
         self._told: list[Finding] = []
-        self.tested: set[str] = set()
+        self.tested: dict[str, str] = {}
         self.modules: dict[str, str] = {}
         self.tests: list[tuple[str, int, str]] = []
         self.asserting = 0
         self.functions = 0
-        self.typed = 0
-        self._first_typed: tuple[str, int] = ("", 0)
+        self._typed: dict[Fraction, list[tuple[str, int]]] = {Fraction(1): [], HALF: []}
+        self._records: list[Finding] = []
+        self._shapes: list[Shape] = []
+        self._loose: list[tuple[str, int, str]] = []
 
     def take(self, source: Source) -> None:
         """Look at a file."""
@@ -39,32 +58,64 @@ class ProjectReader:
             return
         if source.role == "test":
             self._take_tests(module)
-            self.tested.update(part for name in module.imported for part in name.split("."))
+            for part in (part for name in sorted(module.imported) for part in name.split(".")):
+                self.tested.setdefault(part, source.path)
         if source.role != "code":
             return
-        for function, _site in module.functions():
+        own = [function for function, _site in module.functions()]
+        if own:
+            self._shapes.append(_shape(module, own))
+        for function in own:
             self.functions += 1
-            if _is_annotated(function):
-                self.typed += 1
-                if not self._first_typed[0]:
-                    self._first_typed = (source.path, function.lineno)
+            share = _annotated(module, function)
+            if share:
+                self._typed[share].append((source.path, function.lineno))
             self.modules[source.path] = source.path.rpartition("/")[2].removesuffix(".py")
+        self._records.extend(_records(module))
+        self._loose.extend(_loose(module))
         self._told.extend(_told(module))
         self._swallowed.extend(_swallowed(module))
         self._reads.extend(_environment(module))
 
     def findings(self) -> Iterator[Finding]:
-        """Annotations and dropped exceptions."""
-        if self.functions and self.typed >= TYPED_MIN * self.functions:
-            path, line = self._first_typed
-            text = f"{self.typed} of {self.functions} functions are annotated ({self.typed / self.functions:.0%})"
+        """Annotations, records, and what is done with exceptions."""
+        whole, half = self._typed.values()
+        if whole or half:
+            path, line = min(whole or half)
+            told = f", {len(half)} in part" if half else ""
+            share = Fraction(2 * len(whole) + len(half), 2 * self.functions)
+            text = f"{len(whole)} of {self.functions} functions are annotated{told} ({float(share):.0%})"
             yield Finding(goal="project.types", path=path, line=line, text=text)
+        yield from by_place(self._records)
+        if len(self._loose) >= max(LOOSE_MIN, LOOSE_SHARE * self.functions):
+            path, line, _ = self._loose[0]
+            names = ", ".join(name for _, _, name in self._loose[:8])
+            text = f"{len(self._loose)} of {self.functions} functions take records apart by constant keys: {names}"
+            yield Finding(goal="project.loose_dicts", path=path, line=line, text=text[:2_000], confidence=0.7)
         yield from by_place(self._swallowed)
         yield from by_place(self._told)
+        yield from self._structure()
         bare = [path for path, name in self.modules.items() if name not in self.tested and name != "__main__"]
         if self.asserting and 2 * len(bare) > len(self.modules):
             text = f"no test imports {len(bare)} of {len(self.modules)} modules with functions: {', '.join(bare[:8])}"
             yield Finding(goal="project.untested", path=bare[0], line=0, text=text[:2_000], confidence=0.8)
+
+    def _structure(self) -> Iterator[Finding]:
+        """How each module is built, and which test imports it: for who weighs the next change, and what is shown."""
+        often = Counter(body for one in self._shapes for body in one.bodies)
+        for one in self._shapes:
+            test = self.tested.get(self.modules[one.path], "")
+            alike = sum(often[body] > 1 for body in one.bodies)
+            told = [f"{one.functions} functions in {one.lines} lines", f"the longest is {one.name} with {one.longest}"]
+            told += [f"{alike} stand elsewhere too"] if alike else []
+            told += [f"{one.odd} have names that say nothing"] if one.odd else []
+            told += ["a test imports it" if test else "no test imports it"]
+            size = min(1.0, max(0.0, (LONG_MAX - one.longest) / (LONG_MAX - LONG)))
+            parts = (size, 1 - alike / one.functions, 1 - one.odd / one.functions, float(bool(test)))
+            text = f"{', '.join(told)} ({sum(parts) / len(parts):.0%})"
+            yield Finding(goal="repo.structure", path=one.path, line=one.line, text=text, confidence=0.8)
+            if test:
+                yield Finding(goal="repo.tested", path=one.path, line=0, text=f"{test} imports it", confidence=0.8)
 
     @property
     def examined(self) -> Mapping[str, int]:
@@ -85,11 +136,67 @@ class ProjectReader:
                 self.asserting += 1
 
 
-def _is_annotated(function: Function) -> bool:
-    """Whether it says what it takes and what it returns; ``self`` needs no annotation, ``__init__`` no return."""
+class Shape(NamedTuple):
+    """How a module is built: its ``longest`` function, in lines, by ``name`` and first ``line``; how many have an
+    ``odd`` name; and the texts of all ``bodies`` of some length, as hashes."""
+
+    path: str
+    functions: int
+    lines: int
+    longest: int
+    name: str
+    line: int
+    odd: int
+    bodies: tuple[int, ...]
+
+
+def _shape(module: Module, functions: Sequence[Function]) -> Shape:
+    sizes = [((one.end_lineno or one.lineno) - one.lineno + 1, one) for one in functions]
+    longest, one = max(sizes, key=lambda pair: pair[0])
+    bodies = tuple(
+        hash(tuple(map(str.strip, module.lines[each.body[0].lineno - 1 : each.end_lineno])))
+        for size, each in sizes if size >= BODY_MIN
+    )  # fmt: skip
+    odd = sum(_ODD.fullmatch(each.name) is not None for each in functions)
+    return Shape(module.source.path, len(functions), len(module.lines), longest, one.name, one.lineno, odd, bodies)
+
+
+def _annotated(module: Module, function: Function) -> Fraction:
+    """How far it says what it takes and what it returns: a half each. ``self`` needs no annotation, and who returns
+    nothing need not say so where there are annotations of parameters."""
     own = [one for one in parameters(function) if one.arg not in {"self", "cls"}]
-    returns = function.returns is not None or (function.name == "__init__" and bool(own))
-    return returns and all(one.annotation is not None for one in own)
+    taken = bool(own) and all(one.annotation is not None for one in own)
+    returned = function.returns is not None or (taken and not module.scopes[function].returned)
+    return (Fraction(1) if taken or not own else HALF) if returned else HALF if taken else Fraction(0)
+
+
+def _records(module: Module) -> Iterator[Finding]:
+    """Classes that are records: whose fields have types."""
+    for node, site in module.classes():
+        marks = [*node.bases, *(one.func if isinstance(one, ast.Call) else one for one in node.decorator_list)]
+        fields = sum(isinstance(stmt, ast.AnnAssign) for stmt in node.body)
+        if fields and not _RECORDS.isdisjoint(map(last_name, marks)):
+            yield found("project.records", module, site, lines=6)
+
+
+def _loose(module: Module) -> Iterator[tuple[str, int, str]]:
+    """Functions that take constant keys out of what has no declared shape."""
+    keys: dict[Function, set[str]] = {}
+    for site in module.sites(ast.Subscript):
+        match site.node:
+            case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str(key))):
+                function = site.scope.function
+                if function is not None and not _is_shaped(function, name):
+                    keys.setdefault(function, set()).add(key)
+    for function, read in keys.items():
+        if len(read) >= LOOSE_KEYS:
+            yield module.source.path, function.lineno, function.name
+
+
+def _is_shaped(function: Function, name: str) -> bool:
+    """Whether a parameter's annotation says which keys there are."""
+    shape = next((one.annotation for one in parameters(function) if one.arg == name), None)
+    return shape is not None and last_name(shape.value if isinstance(shape, ast.Subscript) else shape) not in _OPEN
 
 
 def _swallowed(module: Module) -> Iterator[Finding]:

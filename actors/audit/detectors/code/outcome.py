@@ -15,7 +15,7 @@ from typing import Final
 from pmagent.actors.audit.detectors.code.answers import questions
 from pmagent.actors.audit.detectors.code.excerpts import by_place, found
 from pmagent.actors.audit.detectors.code.model_calls import model_call, talks_to_models
-from pmagent.actors.audit.detectors.code.names import argument, called, last_name
+from pmagent.actors.audit.detectors.code.names import argument, called, last_name, walk
 from pmagent.actors.audit.detectors.code.scopes import Module, Site, module_of
 from pmagent.actors.audit.detectors.code.source import Source
 from pmagent.contracts.audit_facts import Finding
@@ -29,6 +29,7 @@ _OPENING: Final = frozenset(("builtins.open", "io.open", "aiofiles.open", "codec
 _WRITING: Final = frozenset(("write_text", "write_bytes", "to_csv", "to_json", "to_parquet", "to_excel", "savefig"))
 _STORING: Final = frozenset(("execute", "executemany", "insert_one", "insert_many", "upsert", "add_all", "put_object"))
 _SENDING: Final = frozenset(("post", "put", "patch", "send_message", "sendmail", "publish"))
+_LEAVING: Final = _WRITING | _STORING | _SENDING | {"print", "write", "writelines", "writerow", "writerows", "dump"}
 _ROUTES: Final = frozenset(("get", "post", "put", "delete", "patch", "route", "command", "tool", "websocket"))
 _STORES: Final = re.compile(r"\s*(?:insert|update|replace|delete|merge)\b", re.IGNORECASE)
 
@@ -103,13 +104,15 @@ def _is_task(decorator: ast.expr) -> bool:
 
 def _is_repeated(call: ast.Call, site: Site) -> bool:
     """Whether a call is the element of a comprehension."""
-    rows = (node for node in ast.walk(site.stmt) if isinstance(node, ast.ListComp | ast.GeneratorExp | ast.DictComp))
-    return any(call in ast.walk(row) for row in rows)
+    rows = (node for node in walk(site.stmt) if isinstance(node, ast.ListComp | ast.GeneratorExp | ast.DictComp))
+    return any(call in walk(row) for row in rows)
 
 
 def _delivered(module: Module, call: ast.Call, site: Site) -> tuple[str, float]:
     """How a call takes a result out of the program, and how sure that is; ("", 0): it does not."""
     written = last_name(call.func)
+    if written not in _LEAVING:
+        return "", 0.0
     values = [*call.args, *(one.value for one in call.keywords)]
     computed = any(map(_is_computed, values))
     if isinstance(call.func, ast.Attribute):
@@ -136,4 +139,4 @@ def _stores(call: ast.Call) -> bool:
 
 def _is_computed(value: ast.expr) -> bool:
     """Whether there is more in it than literals."""
-    return any(isinstance(node, ast.Name | ast.Attribute | ast.Call) for node in ast.walk(value))
+    return any(isinstance(node, ast.Name | ast.Attribute | ast.Call) for node in walk(value))

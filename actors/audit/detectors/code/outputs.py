@@ -69,6 +69,7 @@ class OutputReader:
         self._bindings: list[_Binding] = []
         self._found: list[Finding] = []
         self._asked = 0
+        self._loops = 0
 
     def take(self, source: Source) -> None:
         """Look at a file."""
@@ -79,6 +80,8 @@ class OutputReader:
         self._bindings.extend(_bindings(module))
         asked = questions(module)
         self._asked += sum(map(len, asked.values()))
+        sites = [one.site for several in asked.values() for one in several]
+        self._loops += sum(any(isinstance(frame.stmt, ast.While) for frame in site.around()) for site in sites)
         if asked or talks_to_models(module):
             self._found.extend(_per_function(module, asked))
             self._found.extend(retry_settings(module))
@@ -93,8 +96,8 @@ class OutputReader:
 
     @property
     def examined(self) -> Mapping[str, int]:
-        """How many questions to models were looked at."""
-        return {"model_calls": self._asked}
+        """How many questions to models were looked at, and how many of them a ``while`` repeats."""
+        return {"model_calls": self._asked, "loops": self._loops}
 
     def _checks(self, one: _Binding) -> bool:
         """Whether what is bound gives a model that validated itself, or raises."""

@@ -37,6 +37,11 @@ _LIMITS: Final = frozenset({"asyncio.wait_for", "asyncio.timeout", "asyncio.time
                             "anyio.move_on_after", "trio.fail_after", "trio.move_on_after", "signal.alarm",
                             "signal.setitimer", "async_timeout.timeout"})  # fmt: skip
 _SENT: Final = re.compile(r"(?:requests|httpx)\.(?:get|post|put|delete|patch|head|request|stream)|\w*\.?urlopen")
+_CHANGING: Final = re.compile(
+    r"(?:requests|httpx)\.(?:post|put|delete|patch)$|(?:^|[._])(?:post|patch|sendmail|send_message|send_email|publish|tweet)$"
+    r"|(?:^|\.)(?:chat_postMessage|create_(?:issue|comment|issue_comment|review|pull|event|message|order|payment)\w*)$"
+)
+"""Names of calls by which something outside is changed."""
 _MAKING: Final = frozenset({"tempfile.TemporaryDirectory", "tempfile.mkdtemp", "anyio.TemporaryDirectory"})
 _STRINGS: Final = (ast.Constant, ast.JoinedStr)
 _PLACES: Final = (ast.Name, ast.Attribute, ast.BinOp, ast.Call)
@@ -49,6 +54,7 @@ class ProcessReader:
         self._found: list[Finding] = []
         self._processes = 0
         self._requests = 0
+        self._sends = 0
         self._clones = 0
         self._handed: set[tuple[str, str]] = set()
         self._given: list[tuple[str, str, Finding]] = []
@@ -65,8 +71,10 @@ class ProcessReader:
                 self._processes += 1
                 self._found.extend(reading.checked(started))
             self._found.extend(reading.time_limit(call, site, started))
-            if _SENT.fullmatch(called(module, call, site)):
-                self._requests += 1
+            name = called(module, call, site)
+            self._requests += _SENT.fullmatch(name) is not None
+            decorates = isinstance(site.stmt, Function) and call in site.stmt.decorator_list
+            self._sends += _CHANGING.search(name or last_name(call.func)) is not None and not decorates
         for clone in clones(module):
             self._clones += 1
             self._clone(module, clone)
@@ -82,8 +90,8 @@ class ProcessReader:
 
     @property
     def examined(self) -> Mapping[str, int]:
-        """How many starts of processes, requests and clones were looked at."""
-        return {"processes": self._processes, "requests": self._requests, "clones": self._clones}
+        """How many starts of processes, requests, clones, and calls that change something elsewhere there are."""
+        return {"processes": self._processes, "requests": self._requests, "clones": self._clones, "sends": self._sends}
 
     def _clone(self, module: Module, clone: Clone) -> None:
         target = clone.target if clone.target is not None else clone.folder

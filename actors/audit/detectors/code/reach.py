@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from pmagent.actors.audit.detectors.code.names import last_name
+from pmagent.actors.audit.detectors.code.names import children, last_name
 from pmagent.actors.audit.detectors.code.scopes import Function, Module, Site, module_of
 from pmagent.actors.audit.detectors.code.source import Source
 from pmagent.actors.audit.detectors.code.usage import (
@@ -34,6 +34,7 @@ _NAMING: Final = re.compile(
     r"|compose\.ya?ml|Procfile|Makefile|justfile|package\.json|README(?:\.\w+)?|.*\.(?:sh|ya?ml|service))"
 )
 """Files that may name what is run."""
+_TEXT_CHARS: Final = 200
 _READ_MAX: Final = 60
 _TEXT_MAX: Final = 200_000
 _RUN: Final = re.compile(
@@ -239,24 +240,31 @@ def _mentions(statements: Iterable[ast.AST], functions: set[Function]) -> tuple[
     todo = list(statements)
     while todo:
         node = todo.pop()
+        if isinstance(node, ast.Name | ast.Attribute):
+            name = node.id if isinstance(node, ast.Name) else node.attr
+            (names if isinstance(node.ctx, ast.Load) else said).add(name)
+            todo += children(node)
+            continue
         if node in functions:
             continue
+        if isinstance(node, ast.Constant):
+            _mention_constant(node.value, names, said)
+            continue
         match node:
-            case ast.Name(id=name, ctx=ast.Load()) | ast.Attribute(attr=name, ctx=ast.Load()):
-                names.add(name)
-            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.keyword(arg=str(name)) | ast.ClassDef(name=name):
+            case ast.keyword(arg=str(name)) | ast.ClassDef(name=name):
                 said.add(name)
             case ast.BinOp(left=ast.Constant(value=int(left)), op=ast.Mult(), right=ast.Constant(value=int(right))):
                 said.update(map(str, (left, right, left * right)))
-            case ast.Constant(value=str(text)) if len(text) < 200:
-                names.update(_WORD.findall(text))
-                said.update(_FILE.findall(text))
-            case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
-                said.add(f"{number:g}" if isinstance(number, float) else str(number)[:20])
-            case ast.Constant():
-                continue
-        todo.extend(ast.iter_child_nodes(node))
+        todo += children(node)
     return frozenset(names), frozenset(said)
+
+
+def _mention_constant(value: object, names: set[str], said: set[str]) -> None:
+    if isinstance(value, str) and len(value) < _TEXT_CHARS:
+        names.update(_WORD.findall(value))
+        said.update(_FILE.findall(value))
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        said.add(f"{value:g}" if isinstance(value, float) else str(value)[:20])
 
 
 def _is_run(module: Module) -> bool:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
-from typing import Final, Literal, NamedTuple
+from functools import lru_cache, wraps
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 from pmagent.actors.audit.detectors.code.source import Source
 
@@ -95,6 +95,9 @@ class Scope:
         return None
 
 
+T = TypeVar("T")
+
+
 class Frame(NamedTuple):
     """A statement and, in ``parent``, the one that it is part of; ``field`` says which part (body, handlers …)."""
 
@@ -134,8 +137,8 @@ class Site(NamedTuple):
 
 class Module:
     """A source that parsed, walked once. ``stars``: modules that it imports everything from; ``additions``:
-    where something is put into the list of a name; ``memo``, ``called`` and ``attributes``: what was found out once for
-    all detectors."""
+    where something is put into the list of a name; ``memo``, ``called``, ``attributes`` and ``results``: what was found
+    out once for all detectors."""
 
     def __init__(self, source: Source, tree: ast.Module) -> None:
         self.source = source
@@ -148,6 +151,7 @@ class Module:
         self.memo: dict[str, frozenset[str]] = {}
         self.called: dict[ast.Call, str] = {}
         self.attributes: dict[tuple[Scope, str], str] = {}
+        self.results: dict[object, Any] = {}
         self._sites: dict[type[ast.AST], list[Site]] = {kind: [] for kind in _KEPT}
         _walk(self, self._sites)
         self.additions = _additions(self._sites[ast.Call])
@@ -180,6 +184,19 @@ class Module:
     def imports(self, *packages: str) -> bool:
         """Whether the file imports one of these packages or something of it."""
         return any(name == package or name.startswith(f"{package}.") for name in self.imported for package in packages)
+
+
+def once(function: Callable[[Module], T]) -> Callable[[Module], T]:
+    """``function`` of a module, computed once for all detectors."""
+
+    @wraps(function)
+    def looked_up(module: Module) -> T:
+        if function not in module.results:
+            module.results[function] = function(module)
+        found: T = module.results[function]
+        return found
+
+    return looked_up
 
 
 def _additions(calls: list[Site]) -> dict[tuple[Scope, str], list[Site]]:

@@ -194,10 +194,12 @@ class _Combination:
     def _decided(self) -> Iterator[Finding]:
         """A score that is taken from a model's answer by who has several scores before it, or whose file combines
         them."""
+        if not self.asked:
+            return
         flow = answers(self._function, self.asked)
         several = self.combines or _LAST_WORD.search(self._known()) or any(map(_SEVERAL.search, _given(self._function)))
         limited = self.combines or any(True for node in self._nodes for _ in self._rules(node))
-        for node in self._nodes if self.asked and several else ():
+        for node in self._nodes if several else ():
             match node:
                 case (
                     ast.Attribute(value=value, attr=name)

@@ -16,11 +16,13 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from pmagent.actors.audit.detectors.code.names import inside, last_name
+from pmagent.actors.audit.detectors.code.names import inside, last_name, walk
 from pmagent.actors.audit.detectors.code.scopes import Function, Module
 
 _SEEN_THROUGH: Final = frozenset(("locals", "vars", "eval", "exec"))
 _ACTING: Final = frozenset(("print", "open", "input", "exec", "eval", "setattr", "delattr", "__import__", "next"))
+_HOLDING: Final = (ast.stmt, ast.ExceptHandler, ast.match_case, ast.Module)
+"""Kinds of nodes that hold statements."""
 _BUILTINS: Final = frozenset(dir(builtins)) - _ACTING
 _ASKING: Final = frozenset((
     "get", "items", "values", "keys", "strip", "lstrip", "rstrip", "lower", "upper", "casefold", "join", "format",
@@ -84,12 +86,16 @@ def _is_constant(value: ast.expr | None) -> bool:
 
 def dead_stores(function: Function | ast.Module) -> Iterator[Unused]:
     """The dead stores of a function, or of a module that is run and that nothing imports from."""
-    nodes = [node for one in function.body for node in ast.walk(one)]
-    if any(isinstance(node, ast.Name) and node.id in _SEEN_THROUGH for node in nodes):
-        return
-    outside = {name for node in nodes if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names}
-    loads = Counter(node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store))
-    loads.update(last_name(node.target) for node in nodes if isinstance(node, ast.AugAssign))
+    outside, loads = set[str](), Counter[str]()
+    for node in _everything(function):
+        if isinstance(node, ast.Name):
+            if node.id in _SEEN_THROUGH:
+                return
+            loads[node.id] += not _is_stored(node)
+        elif isinstance(node, ast.Global | ast.Nonlocal):
+            outside.update(node.names)
+        elif isinstance(node, ast.AugAssign):
+            loads[last_name(node.target)] += 1
     stores: dict[str, list[ast.Assign | ast.AnnAssign]] = {}
     for node in inside(function):
         match node:
@@ -102,12 +108,20 @@ def dead_stores(function: Function | ast.Module) -> Iterator[Unused]:
         for stmt in (one for name in fresh for one in stores[name]):
             dead.append(stmt)
             value = stmt.value if stmt.value is not None else stmt
-            loads.subtract(node.id for node in ast.walk(value) if isinstance(node, ast.Name))
+            loads.subtract(node.id for node in walk(value) if isinstance(node, ast.Name))
     dead += [stmt for stmt in _overwritten(function) if stmt not in dead]
     for stmt in sorted(dead, key=lambda one: one.lineno):
-        if any(isinstance(node, ast.Call | ast.BinOp | ast.Compare) for node in ast.walk(stmt)):
+        if any(isinstance(node, ast.Call | ast.BinOp | ast.Compare) for node in walk(stmt)):
             name = last_name(stmt.targets[0] if isinstance(stmt, ast.Assign) else stmt.target)
             yield Unused(stmt.lineno, stmt.end_lineno or stmt.lineno, f"{name} is computed and never used")
+
+
+def _everything(function: ast.AST) -> Iterator[ast.AST]:
+    """All nodes of a function, those of functions within too."""
+    for node in inside(function):
+        yield node
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield from _everything(node)
 
 
 def _overwritten(function: Function | ast.Module) -> Iterator[ast.Assign]:
@@ -115,10 +129,14 @@ def _overwritten(function: Function | ast.Module) -> Iterator[ast.Assign]:
     for block in (one for node in (function, *inside(function)) for one in _blocks(node)):
         open_stores: dict[str, ast.Assign] = {}
         for stmt in block:
-            read = {node.id for node in ast.walk(stmt) if isinstance(node, ast.Name) and not _is_stored(node)}
-            leaves = any(isinstance(node, ast.Yield | ast.Await) for node in ast.walk(stmt))
-            for name in [one for one in open_stores if leaves or one in read or not isinstance(stmt, ast.Assign)]:
-                del open_stores[name]
+            if not isinstance(stmt, ast.Assign):
+                open_stores.clear()
+                continue
+            for node in walk(stmt) if open_stores else ():
+                if isinstance(node, ast.Name) and not _is_stored(node):
+                    open_stores.pop(node.id, None)
+                elif isinstance(node, ast.Yield | ast.Await):
+                    open_stores.clear()
             match stmt:
                 case ast.Assign(targets=[ast.Name(id=name)]):
                     if name in open_stores:
@@ -127,9 +145,9 @@ def _overwritten(function: Function | ast.Module) -> Iterator[ast.Assign]:
 
 
 def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
-    for name in ("body", "orelse", "finalbody"):
+    for name in ("body", "orelse", "finalbody") if isinstance(node, _HOLDING) else ():
         block = getattr(node, name, None)
-        if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
+        if block:
             yield block
 
 

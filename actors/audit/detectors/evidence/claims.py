@@ -15,7 +15,7 @@ from pmagent.actors.audit.cross_reference import cross_reference
 from pmagent.actors.audit.detectors.evidence.repo import absence, absence_of
 from pmagent.actors.audit.detectors.evidence.report import absent, cross_references, document, graded, readable
 from pmagent.actors.audit.detectors.evidence.text import counted, evidence, joined
-from pmagent.actors.audit.matters import EXPLAINED, MATTERS, NAME, NUMBER, PRODUCT, Matter, term, terms
+from pmagent.actors.audit.matters import EXPLAINED, MATTERS, MOODS, NAME, NUMBER, PRODUCT, SIGNS, Matter, term, terms
 from pmagent.actors.audit.occasions import no_occasion
 from pmagent.actors.audit.rubric import Dimension
 from pmagent.contracts.audit import Evidence
@@ -46,6 +46,10 @@ _DECLARES: Final = re.compile(r"\b(?:declare|define|contain|list)(?:s|d)?\b", re
 """A sentence with one of these verbs says that something is there, not that it runs."""
 
 
+_SHARE: Final = re.compile(r"\((\d+)%\)$")
+_OF_ALL: Final = re.compile(r"\b(?:all|every|each|fully|completely|throughout)\b", re.IGNORECASE)
+MOST: Final = 60
+"""A sentence that says something of all is contradicted where it is true of a smaller share, in percent."""
 _JOINED: Final = re.compile(r"[a-z]{2}_[a-z]{2}", re.IGNORECASE)
 """A name of several words."""
 
@@ -93,7 +97,7 @@ def cross_referenced(
 
 def _paths(survey: RepoSurvey, reading: PdfReading) -> Iterator[Evidence]:
     pages = {one.path: one.page for one in reversed(reading.claims)}
-    written = _written(survey, pages)
+    written = _written(survey, reading)
     claimed = [path for path in dict.fromkeys(one.path for one in reading.claims) if path not in written]
     compared = cross_reference(claimed, {"files": survey.files})
     verified, hallucinated = compared["verified"], compared["hallucinated"]
@@ -133,13 +137,17 @@ def _counts(graded: Evidence) -> tuple[int, int]:
     return int(part), int(whole)
 
 
-def _written(survey: RepoSurvey, paths: Iterable[str]) -> set[str]:
-    """Files that the program writes or reads rather than being made of: code that runs names them."""
+def _written(survey: RepoSurvey, reading: PdfReading) -> set[str]:
+    """Files and folders that the program writes or reads rather than being made of: code that runs names them, and of
+    a folder the report says that something is put there."""
     used = set(survey.words.split())
-    names = {path: path.rpartition("/")[2] for path in paths}
-    return {
-        path for path, name in names.items() if name.rpartition(".")[2].lower() in _MATERIAL and term(name) in used
-    }
+    told = [one.text for one in reading.statements]
+    return {path for path in {one.path for one in reading.claims} if term(path.rstrip("/").rpartition("/")[2]) in used
+            and (path.rpartition(".")[2].lower() in _MATERIAL or (path.endswith("/") and _is_output(path, told)))}
+
+
+def _is_output(path: str, told: Iterable[str]) -> bool:
+    return any(SIGNS["output"].search(text[:at]) for text in told if (at := text.find(path)) > 0)
 
 
 def _how_paths(claimed: int, survey: RepoSurvey, reading: PdfReading) -> str:
@@ -188,7 +196,7 @@ def _explained(survey: RepoSurvey, reading: PdfReading) -> Evidence:
 def _statements(survey: RepoSurvey, reading: PdfReading) -> Iterator[Evidence]:
     """The statements of the report that could be looked up, by sentence."""
     claimed = {one.path for one in reading.claims}
-    missing = cross_reference(claimed - _written(survey, claimed), {"files": survey.files})["hallucinated"]
+    missing = cross_reference(claimed - _written(survey, reading), {"files": survey.files})["hallucinated"]
     known = Facts(survey, missing)
     by_sentence: dict[tuple[int, str], list[Checked]] = {}
     for one in reading.statements:
@@ -270,6 +278,9 @@ class Facts:
             return _holds(statement, "no flaw that denies it was found") if self._used else _open(statement)
         for goal in matter.goals:
             if goal in self._found:
+                share = _SHARE.search(self._found[goal].text)
+                if share and int(share[1]) < MOST and _OF_ALL.search(statement.text):
+                    return _denied(statement, f"{goal}: {self._found[goal].text}")
                 return _holds(statement, f"{goal} at {_place(self._found[goal])}")
         wasted = [one for name, one in self._wasted.items() if name in matter.words and name in _plain(statement.text)]
         if wasted:
@@ -280,11 +291,17 @@ class Facts:
             return _holds(statement, f"the code names {min(matter.words & self._used)}")
         sure = min((absence_of(goal, self._survey) for goal in matter.goals), default=absence(self._survey))
         elsewhere = not matter.words and all(no_occasion(goal, self._survey.examined) for goal in matter.goals)
-        if sure < LOOKED_UP or elsewhere or (matter.words and not self._used):
-            return _open(statement)
         idle = matter.words & self._idle
+        said = [one.group() for one in matter.pattern.finditer(statement.text)]
+        vague = not idle and (MOODS["praise"].search(statement.text) or any(map(self._names_all, said)))
+        if sure < LOOKED_UP or elsewhere or vague or (matter.words and not self._used):
+            return _open(statement)
         why = f"only code that nothing reaches names {min(idle)}" if idle else "not found"
         return _denied(statement, why, STATEMENT_SURE * sure)
+
+    def _names_all(self, said: str) -> bool:
+        """Whether the code that runs names each word of a claim: then it may do this in a way of its own."""
+        return terms(re.findall("[A-Za-z]+", said)) <= self._used
 
     def _name(self, statement: Finding) -> Checked:
         """A name is invented where its last part is in no code, though what it is said to be part of is; or a name of
@@ -292,7 +309,8 @@ class Facts:
         name = statement.path.removesuffix("()").lstrip("-").replace("-", "_")
         around, _, last = name.rpartition(".")
         parts, known = terms([last]) - {""}, self._used | self._idle
-        if term(last) in self._used or (parts <= self._used and not _JOINED.search(last)):
+        composed = last.isupper() and terms(last.split("_")) <= self._used  # settings are read with a prefix
+        if term(last) in self._used or composed or (parts <= self._used and not _JOINED.search(last)):
             return _holds(statement, "the code has this name")
         if term(last) in self._idle:
             return _denied(statement, "only code that nothing reaches has this name", self._sure)

@@ -7,7 +7,8 @@ somebody to mistake it for one that is there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from pmagent.actors.audit.detectors.evidence.graphs import graph_content, graph_line
@@ -35,6 +36,8 @@ _GOALS_BY_HABIT: Final = (
 _OTHERS: Final = ("report", "images")
 _OF_FILES: Final = ("project.ci", "project.lock", "project.lint", "project.readme", "project.license")
 """Goals that are seen by which files there are, and what they say; no code has to parse for that."""
+_PART: Final = re.compile(r"\((\d+)%\)$")
+"""How far a project is annotated, as the finding ends."""
 _OF_BOTH: Final = ("project.tests", "project.environment")
 
 
@@ -56,6 +59,7 @@ def repo_evidence(dimension: Dimension, survey: RepoSurvey) -> list[Evidence]:
         items = goal_items(goal, survey, where_applicable=dimension.where_applicable)
         found += [_no_matter(one) for one in items] if apart and goal not in without else items
     found += _flaws(dimension, survey)
+    found += _around(of_code, survey)
     if "repo.term" in dimension.goals:
         found += _terms(dimension, survey)
     return found[:EVIDENCE_MAX]
@@ -141,6 +145,21 @@ def _flaws(dimension: Dimension, survey: RepoSurvey) -> Iterator[Evidence]:
     yield evidence("repo.flaws", joined(told), survey.commit or NOWHERE, rationale, absence(survey), found=True)
 
 
+def _around(goals: Sequence[str], survey: RepoSurvey) -> Iterator[Evidence]:
+    """Which of the files that the goals were found in tests import, and how these files are built."""
+    files = dict.fromkeys(one.path for goal in goals for one in survey.findings if one.goal == goal)
+    built, tested = (
+        [one for path in files for one in survey.findings if (one.goal, one.path) == (goal, path)]
+        for goal in ("repo.structure", "repo.tested")
+    )
+    shares = [int(part[1]) for one in built if (part := _PART.search(one.text))]
+    for told, met, whole in ((tested, len(tested), len(built)), (built, sum(shares), 100 * len(shares))):
+        if told:
+            rationale = f"seen in {_examined_code(survey)}: {counted(len(told), 'file')} with what was found"
+            content, about = joined([_shown(one) for one in told]), f"{met} of {whole}"
+            yield evidence(told[0].goal, content, _place(told[0]), rationale, 0.8, found=True, about=about)
+
+
 # --- goals ---------------------------------------------------------------------------------------------------------
 
 
@@ -150,7 +169,9 @@ def _found(goal: str, kept: list[Finding], survey: RepoSurvey) -> Evidence:
     rationale = f"{_how(goal, survey)}{places}"
     confidence = max(one.confidence for one in kept)
     where = survey.commit if _family(goal) == "history" else _place(kept[0])
-    return evidence(goal, _content(goal, kept, total, survey), where, rationale, confidence, found=True)
+    part = _PART.search(kept[0].text) if goal == "project.types" else None
+    about = f"{part[1]} of 100" if part else ""
+    return evidence(goal, _content(goal, kept, total, survey), where, rationale, confidence, found=True, about=about)
 
 
 def _unreached(goal: str, every: list[Finding], survey: RepoSurvey) -> Evidence:

@@ -80,20 +80,33 @@ def _weighed(judge: Judge, said: Said, told: int) -> list[str]:
     if judge == "Defense":
         unsure = [one for one in against(said.counted) if one.goal.kind == "asset" and one.sure < SURE]
         unfair = _side("Unfair to hold against it, for it may be there in another way", unsure, told, "", _named)
+        tested = said.seen.tested
+        borne = [f"Tests import {_percent(tested)} of the files in which it stands."] if tested else []
         return [_side("Done well", favour(said.counted), told, "nothing of what was looked for was found", _named),
-                *([unfair] if unsure else []), end]  # fmt: skip
+                *borne, *([unfair] if unsure else []), end]  # fmt: skip
     bad = against(said.counted)
     works = [one for one in favour(said.counted) if one.placed]
     share = _percent(said.seen.placed)
     sums = f"Of what was looked for {share} is there and can be pointed at, by weight"
     if said.seen.damage:
         sums += f"; flaws cost {_points(said.seen.damage)}"
-    next_change = [f"Next change: {bad[0].goal.advice} ({bad[0].key})."] if bad else []
+    if said.seen.shape is not None:
+        sums += f"; by size, copies, names and tests its files are built to {_percent(said.seen.shape)}"
+    next_change = [f"Next change: {bad[0].goal.advice} ({bad[0].key}){_touched(bad[0], works)}."] if bad else []
     return [
         _side("Works", works, told, "nothing that can be pointed at", _named),
         _side("Stands in the way", bad, told, "nothing", _named),
         f"{sums}.", *next_change, end,
     ]  # fmt: skip
+
+
+def _touched(change: Item, works: Sequence[Item]) -> str:
+    """Where the change is made: at the flaw, or in the file of what there is already of the same family."""
+    family = change.goal.id.partition(".")[0]
+    near = [one for one in works if one.goal.id.partition(".")[0] == family]
+    if change.goal.kind == "flaw" and change.placed:
+        return f", at {one_line(change.where, _WHERE_CHARS)}"
+    return f", in {one_line(near[0].where.partition(':')[0], _WHERE_CHARS)}" if near and ":" in near[0].where else ""
 
 
 def _side(name: str, some: Sequence[Item], told: int, nothing: str, shown: Callable[[Item], str]) -> str:

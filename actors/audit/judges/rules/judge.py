@@ -1,11 +1,15 @@
 """The offline judges: scores from the evidence and the patterns of the rubric (docs/design.md §15.8); pure.
 
-They look at different things, and cite them:
+Each has a measure of its own, of evidence of its own:
 
-- the **Prosecutor** charges: flaws that were found, which cost a quarter more, and what is surely missing.
-- the **Defense** pleads: what was found, and what would be unfair to miss, because it may be there in a way that cannot
-  be seen: that counts half. Of the flaws only the gravest costs, and half.
-- the **Tech Lead** weighs what can be pointed at in the program against the flaws, and names the next change.
+- the **Prosecutor** begins at 5 and takes away: for each flaw that was found, a quarter more than it costs others, and
+  for what is missing. It cites flaws, and what is surely missing.
+- the **Defense** begins at 1 and adds what was found; what may be there in a way that cannot be seen would be unfair to
+  miss and counts half, and what is there by its existence alone is borne out by tests that import its file. Of the
+  flaws only the gravest costs, and half. It cites what was found, and ``repo.tested``.
+- the **Tech Lead** asks what can be pointed at in the program, and what it costs to change: the length of functions,
+  copies, names and tests of the files in which it stands move the score by up to half a point. It cites places and
+  ``repo.structure``, and names the next change with the file that it touches.
 
 No score is higher than a limit that a flaw sets for a judge. In the second round a judge looks at what it and the
 others cited, comes halfway towards the plain measure, and moves only where the others cited something for it that the
@@ -14,35 +18,41 @@ judge had not.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from math import floor
-from typing import Final
+from typing import Final, NamedTuple
 
 from pmagent.actors.audit.clerk import Brief, NodeFailed
 from pmagent.actors.audit.detectors.evidence.items import key_of
 from pmagent.actors.audit.goals import goal_id
 from pmagent.actors.audit.judges.rules.arguing import Said, against, argument, cited, favour
-from pmagent.actors.audit.judges.rules.weighing import HALF, Item, Measure, has_ground, items, measure
+from pmagent.actors.audit.judges.rules.weighing import (
+    HALF,
+    STRUCTURE,
+    TESTED,
+    Item,
+    Measure,
+    has_ground,
+    items,
+    measure,
+    surroundings,
+)
+from pmagent.actors.audit.justice.scores import half_up
 from pmagent.actors.audit.rubric import dimension_of
 from pmagent.contracts.audit import SCORE_MAX, SCORE_MIN, Judge, JudicialOpinion
 from pmagent.contracts.audit_events import CITATIONS_MAX
 
+_OWN: Final[dict[Judge, str]] = {"Defense": TESTED, "TechLead": STRUCTURE}
 EXAMINED: Final = ("repo.scope", "report.scope", "images.scope", "repo.flaws")
 """Goals of what was looked at and looked for: who speaks of an absence rests on them."""
 
 
 def _points(judge: Judge, seen: Measure) -> Fraction:
-    weighed = 1 + 4 * seen.placed - seen.damage
     if judge == "Prosecutor":
-        return min(weighed, 1 + 4 * seen.share - seen.damage * Fraction(5, 4))
+        return SCORE_MAX - 4 * (1 - seen.kept) - seen.damage * Fraction(5, 4)
     if judge == "Defense":
-        return 1 + 4 * seen.fair - seen.worst / 2
-    return weighed
-
-
-_UP_FROM: Final[dict[Judge, Fraction]] = {"Prosecutor": Fraction(3, 4), "TechLead": HALF, "Defense": Fraction(1, 4)}
-"""The fraction of a point from which a judge rounds up."""
+        return SCORE_MIN + 4 * seen.shown - seen.worst / 2
+    return 1 + 4 * seen.placed - seen.damage + (seen.shape - HALF if seen.shape is not None else 0)
 
 
 def opinion(brief: Brief) -> JudicialOpinion:
@@ -52,11 +62,14 @@ def opinion(brief: Brief) -> JudicialOpinion:
     counted = items(dimension, keyed.items())
     if not has_ground(dimension, counted, brief.evidence):
         raise NodeFailed("evidence", f"the evidence for {dimension.id} holds nothing that the rules can weigh")
-    scopes = [key for key, one in keyed.items() if goal_id(one.goal) in EXAMINED and one.found]
-    if brief.round == 1 or brief.own is None:
-        said = _first(brief.judge, counted, scopes)
-    else:
-        said = _second(brief, brief.own, counted, scopes)
+    around = surroundings(keyed.items())
+    own = _OWN.get(brief.judge, "")
+    scopes = [
+        *([around[own][0]] if own in around else []),
+        *(key for key, one in keyed.items() if goal_id(one.goal) in EXAMINED and one.found),
+    ]
+    bench = _Bench(counted, scopes, {goal: share for goal, (_, share) in around.items()})
+    said = _first(brief.judge, bench) if brief.round == 1 or brief.own is None else _second(brief, brief.own, bench)
     return JudicialOpinion(
         judge=brief.judge,
         criterion_id=dimension.id,
@@ -66,27 +79,35 @@ def opinion(brief: Brief) -> JudicialOpinion:
     )
 
 
+class _Bench(NamedTuple):
+    """What lies before all judges: the items, the keys of what was examined, and what is known of the files around."""
+
+    counted: Sequence[Item]
+    scopes: Sequence[str]
+    around: Mapping[str, Fraction]
+
+
 def score(judge: Judge, seen: Measure, *, halfway: bool = False) -> int:
-    """The score of a measure; ``halfway``: as a judge looks who has heard the others."""
+    """The score of a measure, rounded half up; ``halfway``: as a judge looks who has heard the others."""
     points = _points(judge, seen)
     if halfway:
-        points = (points + 1 + 4 * seen.share - seen.damage) / 2
-    rounded = floor(points + 1 - _UP_FROM[judge])
-    return max(SCORE_MIN, min(SCORE_MAX, rounded, seen.limits.get(judge, SCORE_MAX)))
+        points = (points + 1 + 4 * seen.kept - seen.damage) / 2
+    return max(SCORE_MIN, min(SCORE_MAX, half_up(points), seen.limits.get(judge, SCORE_MAX)))
 
 
-def _first(judge: Judge, counted: Sequence[Item], scopes: Sequence[str]) -> Said:
-    seen = measure(counted)
-    return Said(score(judge, seen), cited(judge, counted, scopes), tuple(counted), seen)
+def _first(judge: Judge, bench: _Bench) -> Said:
+    seen = measure(bench.counted, bench.around)
+    return Said(score(judge, seen), cited(judge, bench.counted, bench.scopes), tuple(bench.counted), seen)
 
 
-def _second(brief: Brief, own: JudicialOpinion, counted: Sequence[Item], scopes: Sequence[str]) -> Said:
+def _second(brief: Brief, own: JudicialOpinion, bench: _Bench) -> Said:
     """All evidence that anybody cited, looked at from halfway: up only where the others cited something for it, down
     only where they cited something against it, that the judge had not cited."""
     theirs = {key for keys in brief.others.values() for key in keys}
+    counted, scopes = bench.counted, bench.scopes
     fresh = [one for one in counted if one.key in theirs.difference(own.cited_evidence)]
     shared = [one for one in counted if one.key in theirs.union(own.cited_evidence)]
-    seen = measure(shared)
+    seen = measure(shared, bench.around)
     new = score(brief.judge, seen, halfway=True)
     news = favour(fresh) if new > own.score else against(fresh) if new < own.score else fresh
     final = new if news else own.score

@@ -9,7 +9,7 @@ All numbers are fractions: sums do not depend on their order, and are the same o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Final, NamedTuple
 
@@ -38,10 +38,12 @@ UNREAD_MAX: Final = 3
 _SECURITY: Final = Fraction(2)
 _NAMED_FLAW: Final = Fraction(1)
 _OTHER_FLAW: Final = Fraction(1, 2)
-_GRADED: Final = ("report.explained", "report.verified", "report.supported")
+_GRADED: Final = ("report.explained", "report.verified", "report.supported", "project.types")
 """Assets that are met in part; by how much stands behind the goal."""
 _OF_ALL: Final = ("report.scanty", "report.foreign", "repo.unreadable")
 """Flaws of the whole report or repository, whatever a rubric says of them."""
+TESTED: Final = "repo.tested"
+STRUCTURE: Final = "repo.structure"
 _PART: Final = re.compile(r"(\d+) of (\d+)")
 _PLACE: Final = re.compile(r".+:[1-9][0-9]*|page [1-9][0-9]*|[0-9a-f]{7,64}", re.DOTALL)
 
@@ -67,13 +69,18 @@ class Item(NamedTuple):
 
 
 class Measure(NamedTuple):
-    """``share``: how much of what was looked for is there, from 0 to 1; ``placed``: the same for who counts what cannot
-    be pointed at for less; ``fair``: what is not surely missing counts half. ``damage``: points that flaws cost,
-    ``worst`` those of the gravest. ``limits``: highest score of each judge."""
+    """What the judges look at, each at its own. ``kept``, for the Prosecutor: how much of what was looked for is not
+    missing; ``shown``, for the Defense: how much is there, where what is not surely missing counts half, and tests bear
+    out what is there by its existence alone; ``placed``, for the Tech Lead: how much can be pointed at, and ``shape``:
+    how well the files are built in which it stands; ``tested``: how many of these files tests import (None: nobody
+    knows). All from 0 to 1. ``damage``: points that flaws
+    cost, ``worst`` those of the gravest. ``limits``: highest score of each judge."""
 
-    share: Fraction
+    kept: Fraction
+    shown: Fraction
     placed: Fraction
-    fair: Fraction
+    shape: Fraction | None
+    tested: Fraction | None
     worst: Fraction
     damage: Fraction
     limits: dict[Judge, int]
@@ -89,18 +96,32 @@ def items(dimension: Dimension, keyed: Iterable[tuple[str, Evidence]]) -> list[I
     return [one if one.weight else one._replace(weight=Fraction(MEANT)) for one in found]
 
 
-def measure(counted: Sequence[Item]) -> Measure:
+def measure(counted: Sequence[Item], around: Mapping[str, Fraction]) -> Measure:
     """The evidence as numbers. Where no asset was looked for there are only flaws to find: nothing is missing."""
     assets = [one for one in counted if one.goal.kind == "asset"]
     flaws = [one for one in counted if one.goal.kind == "flaw"]
+    doubted = [one._replace(sure=one.sure / 2) if _is_unsure(one) else one for one in assets]
+    borne_out = HALF + around.get(TESTED, Fraction(0)) / 2
     return Measure(
-        share=_share(assets, Fraction(1)),
-        placed=_share(assets, VAGUE),
-        fair=_share([one._replace(sure=one.sure / 2) if _is_unsure(one) else one for one in assets], Fraction(1)),
+        kept=_share(assets, Fraction(1), HALF),
+        shown=_share(doubted, Fraction(1), borne_out),
+        placed=_share(assets, VAGUE, HALF),
+        shape=around.get(STRUCTURE),
+        tested=around.get(TESTED),
         worst=max((one.sure * one.weight for one in flaws), default=Fraction(0)),
         damage=sum((_cost(flaws, goal) for goal in sorted({one.goal.id for one in flaws})), Fraction(0)),
         limits=_lowest(one.limits for one in counted),
     )
+
+
+def surroundings(keyed: Iterable[tuple[str, Evidence]]) -> dict[str, tuple[str, Fraction]]:
+    """What is known of the files around what was found, by goal: the key of the evidence, and the share."""
+    told = {}
+    for key, one in keyed:
+        part = _PART.search(one.goal) if goal_id(one.goal) in (TESTED, STRUCTURE) and one.found else None
+        if part and int(part[2]):
+            told[goal_id(one.goal)] = (key, Fraction(min(int(part[1]), int(part[2])), int(part[2])))
+    return told
 
 
 def has_ground(dimension: Dimension, counted: Sequence[Item], evidence: Sequence[Evidence]) -> bool:
@@ -136,7 +157,8 @@ def _item(dimension: Dimension, key: str, evidence: Evidence) -> Item | None:
         sure=sure,
         placed=_PLACE.fullmatch(evidence.location) is not None,
         where=evidence.location,
-        weight=Fraction(min(int(graded[2]), WHOLE_MAX)) if graded else _weight(dimension, goal, named=named),
+        weight=Fraction(min(int(graded[2]), WHOLE_MAX)) if graded and goal.id.startswith("report.")
+        else _weight(dimension, goal, named=named),
         limits=tuple(limits.items()),
         unread=unread,
         part=Fraction(int(graded[1]), int(graded[2])) if graded and int(graded[2]) else Fraction(1),
@@ -166,8 +188,9 @@ def _is_unsure(one: Item) -> bool:
     return not one.found and one.sure < SURE
 
 
-def _share(assets: Sequence[Item], vague: Fraction) -> Fraction:
-    """The share of what is there: by family, each weighing as its goals do up to a limit."""
+def _share(assets: Sequence[Item], vague: Fraction, existing: Fraction) -> Fraction:
+    """The share of what is there: by family, each weighing as its goals do up to a limit. What cannot be pointed at
+    counts ``vague``, what is there by existence alone ``existing``."""
     there = whole = Fraction(0)
     for family in sorted({one.goal.id.partition(".")[0] for one in assets}):
         inside = [one for one in assets if one.goal.id.partition(".")[0] == family]
@@ -179,7 +202,7 @@ def _share(assets: Sequence[Item], vague: Fraction) -> Fraction:
             seen = max(
                 (one.sure * one.part * (1 if one.placed else vague) for one in group if one.found), default=Fraction(0)
             )
-            by_existence = HALF if best and max(one.sure for one in group if one.found) < SURE else Fraction(1)
+            by_existence = existing if best and max(one.sure for one in group if one.found) < SURE else Fraction(1)
             weight += group[0].weight * most
             credit += group[0].weight * seen * by_existence
             gap += group[0].weight * (most - best * by_existence)

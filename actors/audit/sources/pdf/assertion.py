@@ -50,6 +50,11 @@ def tells(sentence: str) -> bool:
     )
 
 
+def instructs(sentence: str) -> bool:
+    """Whether a sentence tells of a change, or what its reader can do or see: it claims nothing but its paths."""
+    return bool(MOODS["told"].match(sentence.lstrip(_OPENING)) or MOODS["addressed"].search(sentence))
+
+
 def asserted(sentence: str, start: int, end: int, *, denial: bool = False, near: bool = False) -> bool:
     """Whether ``sentence`` says of what stands at ``start`` to ``end`` that it is so: it tells of this code, does not
     quote it, and its clause neither wishes or denies it before nor takes it back after. With ``denial`` what stands

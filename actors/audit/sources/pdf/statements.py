@@ -28,7 +28,7 @@ from pmagent.actors.audit.matters import (
     UNITS,
     WRITTEN,
 )
-from pmagent.actors.audit.sources.pdf.assertion import aside, asserted, explains, tells
+from pmagent.actors.audit.sources.pdf.assertion import aside, asserted, explains, instructs, tells
 from pmagent.actors.audit.sources.pdf.layout import Paragraph
 from pmagent.actors.audit.sources.pdf.words import STOP_WORDS, clipped, listed, sentences, words
 from pmagent.contracts.audit_facts import Finding
@@ -117,7 +117,7 @@ def _is_sentence(text: str) -> bool:
 
 def claimed(sentence: str, codes: Iterable[tuple[int, int]] = (), full: Container[str] = ()) -> list[Said]:
     """The claims of the sentence; ``codes``: its parts in a font for code; ``full``: matters not to be looked for."""
-    if not tells(sentence):
+    if not tells(sentence) or instructs(sentence):
         return []
     found = [
         Said(matter.id)
@@ -141,7 +141,9 @@ def _names(sentence: str, codes: list[tuple[int, int]]) -> Iterator[Said]:
         last = name.rpartition(".")[2]
         called = SIGNS["called"].match(sentence, end)
         written = in_code or name.startswith("--") or _SNAKE.match(last) or (called and _CAMEL.match(last))
-        if not written or len(last) < _NAME_CHARS or _is_familiar(name) or SIGNS["naming"].search(sentence[:start]):
+        before = sentence[:start]
+        others = SIGNS["naming"].search(before) or (name.startswith("--") and SIGNS["foreign"].search(before))
+        if not written or len(last) < _NAME_CHARS or _is_familiar(name) or others:
             continue
         if asserted(sentence, start, end, near=True):
             yield Said(NAME, f"{name}()" if called or one.group().endswith("()") else name)
@@ -161,7 +163,8 @@ def _products(sentence: str) -> Iterator[Said]:
             yield Said(PRODUCT, one.group())
     for one in _some(_CAPITAL, sentence):
         name = one.group().rstrip(".'\u2019")
-        if name in FAMILIAR or keyword.iskeyword(name) or "." in name or _TITLED.match(sentence, one.end()):
+        named = name in FAMILIAR or keyword.iskeyword(name) or _TITLED.match(sentence, one.end())
+        if named or not name.isalnum():
             continue
         if SIGNS["using"].search(sentence[: one.start()]) and asserted(sentence, *one.span()):
             yield Said(PRODUCT, name)

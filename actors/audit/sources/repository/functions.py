@@ -49,7 +49,7 @@ def _of_findings(findings: Iterable[Finding], files: _Files) -> Iterator[Functio
 
     ranks: Counter[str] = Counter()
     ordered = []
-    for one in findings:
+    for one in (one for one in findings if not one.goal.startswith("repo.")):
         ranks[one.goal] += 1
         is_flaw = one.goal in GOALS and GOALS[one.goal].kind == "flaw"
         ordered.append(((role_of(one.path) != "code", ranks[one.goal], not is_flaw), one))
