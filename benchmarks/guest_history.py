@@ -2,8 +2,9 @@
 
 The hook asks a real daemon, which has recorded the call, durably, before it answers; beside it starts an interpreter
 that does nothing, in the same turns. The import stands beside decoding each line of the transcripts and masking all
-that was decoded. Lines and their lengths are those of a session of 20 calls that Claude Code 2.1.330 recorded, whose calls
-return 3.5 kB each, but for its copies of requests, of which it keeps two of 22 kB a call, and these have one of 10 kB.
+that was decoded. Lines and their lengths are those of a session of 20 calls that Claude Code 2.1.330 recorded, whose
+calls return 3.5 kB each, but for its copies of requests, of which it keeps two of 22 kB a call, and these have one of
+10 kB.
 The policy has 50 rules, and every call of the log is another one.
 """
 
@@ -104,7 +105,7 @@ def _history(bench: Bench) -> list[Row]:
     rules += "deny:\n" + "".join(f"  - Edit(./area{n}/**)\n" for n in range(25))
     layer = rules_of(rules, "project", "bench", "/root")
     policy = policy_of([layer if one.name == "project" else one for one in read_policy(workspace).layers])
-    rates = [_judged(workspace, lambda: what_if(Layout(workspace).store, policy)) for _ in range(bench.runs)]
+    rates = [_judged(lambda: what_if(Layout(workspace).store, policy)) for _ in range(bench.runs)]
     rate = Spread.of(rates)
     return [
         Row(
@@ -118,7 +119,7 @@ def _history(bench: Bench) -> list[Row]:
     ]  # fmt: skip
 
 
-def _judged(workspace: Path, judge: Callable[[], object]) -> float:
+def _judged(judge: Callable[[], object]) -> float:
     found = judge()
     took = _processor(judge)
     return getattr(found, "calls", 0) / took
