@@ -1,8 +1,8 @@
 """How each harness is told to start the hook: the file, the events, the form of an entry. Pure.
 
-Sources: https://code.claude.com/docs/en/hooks, https://learn.chatgpt.com/docs/hooks.md, gemini-cli's
-docs/hooks/reference.md, https://cursor.com/docs/hooks, https://docs.github.com/en/copilot/reference/hooks-reference,
-https://opencode.ai/docs/plugins; and, of Claude Code and Codex, the programs themselves.
+Sources: https://code.claude.com/docs/en/hooks, https://learn.chatgpt.com/docs/hooks,
+https://geminicli.com/docs/hooks/reference, https://cursor.com/docs/hooks,
+https://docs.github.com/en/copilot/reference/hooks-reference, https://opencode.ai/docs/plugins; and, of Claude Code and Codex, the programs themselves.
 """
 
 from __future__ import annotations
