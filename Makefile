@@ -1,6 +1,6 @@
 # Everything a developer or a machine starts. All paths are relative, so the folder may lie anywhere.
 .DEFAULT_GOAL := help
-.PHONY: help setup check test night planted repositories lint types imports tests units laws waiting demo bench schemas man lock clean
+.PHONY: help setup check test night planted repositories guests lint types imports tests units laws waiting demo bench schemas man lock clean
 SHELL := /bin/sh
 .SHELLFLAGS := -eu -c
 # Nothing of the caller's Python or pytest settings reaches the runs below.
@@ -32,6 +32,9 @@ night: setup repositories ## every check with all examples, seeds and kills, and
 
 repositories: setup ## make .repositories from published sources; tests of pmagent init run in them
 	@sh scripts/repositories.sh
+
+guests: ## install the agents that tests run, from npm at pinned versions, into the user's cache (800 MB)
+	@sh scripts/guests.sh
 
 planted: setup ## plant each bug of tests/planted/bugs.toml in a copy; its test must fail (BUGS="ID ...": some)
 	$(BIN)/python -m tests.support.bugs $(BUGS)

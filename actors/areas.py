@@ -11,6 +11,7 @@ _NAMES: Final = (
     "audit",
     "checks",
     "clock",
+    "guests",
     "kernel",
     "model",
     "oa",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 import pmagent.actors.known  # noqa: F401 - an actor hears types of other areas, too
@@ -23,6 +24,7 @@ def libraries() -> dict[str, str]:
     return {name: _version(name) for name in sorted(needed)}
 
 
+@cache  # those that this process has loaded, or would
 def _version(distribution: str) -> str:
     try:
         return version(distribution)

@@ -25,7 +25,7 @@ from pmagent.events.event import StoredEvent
 from pmagent.events.named_blobs import Dropped, NamedBlob
 from pmagent.events.storage import BLOB_PREFIX, Blobs
 
-NEEDLES: Final = (b'"sha256":"', b'"checksum":"', b'"type":"control.pruned"')
+NEEDLES: Final = (b'sha256":"', b'"checksum":"', b'"type":"control.pruned"')
 """One of them stands in every line that names a blob, in a marked field, or gives one up."""
 
 _REFERENCE: Final = frozenset(("sha256", "size", "media_type"))

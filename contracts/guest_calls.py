@@ -14,7 +14,8 @@ from msgspec import Meta
 Harness = Literal["claude", "codex", "gemini", "cursor", "copilot", "opencode", "script"]
 """The program whose agent calls; ``script``: anything started by ``pmagent exec``."""
 Kind = Literal["shell", "read", "write", "edit", "fetch", "search", "mcp", "agent", "other"]
-"""A tool by its action, whatever its harness calls it."""
+"""A tool by its action, whatever its harness calls it. ``read``: also looking for files and in
+them; ``search``: searching the web."""
 Answer = Literal["allow", "ask", "deny"]
 ANSWERS: Final[tuple[Answer, ...]] = ("allow", "ask", "deny")
 """The stricter one stands further behind."""
@@ -23,26 +24,49 @@ Label = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_-]{0,31}(?![\s\S])")]
 """Of what a session has seen; ``private`` and ``untrusted`` together keep it from acting outward."""
 
 
+LOOKED_FOR: Final = (
+    ".env", ".env.*", ".env.local", ".env.*.local", ".env.production", ".env.staging", ".envrc", "*.pem", "*.key",
+    "*.p12", "*.pfx", "*.kdbx", "*.keystore", "id_rsa", "id_ed25519", "id_ecdsa", ".netrc", ".npmrc", ".pypirc",
+    ".git-credentials", ".pgpass", ".htpasswd", "credentials", "credentials.json", "secrets.json", "secrets.yaml",
+    "secrets.yml", "secrets.toml", "*.tfstate", "*.tfvars", ".claude", ".codex", ".gemini",
+    ".cursor", ".opencode", ".git", ".pmagent", "**/.pmagent/data/key",
+)  # fmt: skip
+"""Names for which a folder is searched that is read or written with all below it. A rule for another name holds such a
+call up: nobody has looked."""
+
+
 class Shape(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Base of the parts of a payload: immutable and strict."""
 
 
 class Command(Shape, frozen=True, kw_only=True):
     """One program that a command line would start, wherever it stands in it. ``words``: its name and arguments, without
-    quoting; None where a word is known only when the line runs. ``sets``: names of variables that are set for it."""
+    quoting; None where it is known only when the line runs which words stand there, if any. ``sets``: names of
+    variables that are set for it."""
 
     words: list[str | None]
     sets: list[str] = []
+
+
+class Opinion(Shape, frozen=True, kw_only=True):
+    """What policies of another engine say of a call, and which of them; ``engine``: with its version."""
+
+    answer: Answer
+    rules: list[str]
+    engine: str
 
 
 class Call(Shape, frozen=True, kw_only=True):
     """A call of a tool, as a verdict needs it. ``tool`` is the harness's name of it, ``agent`` the id of the subagent
     that calls ("": the session's own), ``agent_type`` its kind, ``cwd`` and ``root`` the folder it works in and the
     workspace. ``commands``: what a command line would start; ``reads``, ``writes``: absolute paths, links resolved;
-    ``spelled``: the same paths as they were written, made absolute, where they differ; ``hosts``: whom it would reach;
-    ``outward``: whether it may send something out of this machine. ``unclear``: why it is not wholly understood: such a
-    call is never allowed by a rule. ``branch`` and ``hour``: the git branch, and the local hour (0-23). ``parser``: the
-    parser of command lines, with its version."""
+    ``trees``: those of them that are taken with all that lies below, of which the files named as in ``LOOKED_FOR``
+    stand there too; ``mentions``: paths that it names, of which nobody knows whether they are read or written;
+    ``spelled``: all these paths as they were written, made absolute, where they differ. ``hosts``: whom it would reach;
+    ``outward``: whether it may send something out of this machine; ``starts``: the kind of agent that it would start.
+    ``unclear``: why it is not wholly understood: such a call is never allowed by a rule. ``branch`` and ``hour``: the
+    git branch, and the local hour (0-23). ``parser``: the parser of command lines, with its version;
+    ``opinion``: of policies that another engine reads, which was asked then."""
 
     harness: Harness
     session: str
@@ -56,13 +80,17 @@ class Call(Shape, frozen=True, kw_only=True):
     commands: list[Command] = []
     reads: list[str] = []
     writes: list[str] = []
+    trees: list[str] = []
+    mentions: list[str] = []
     spelled: list[str] = []
     hosts: list[str] = []
     outward: bool = False
+    starts: str = ""
     unclear: list[str] = []
     branch: str = ""
     hour: int = 0
     parser: str = ""
+    opinion: Opinion | None = None
 
 
 class When(Shape, frozen=True, kw_only=True):
@@ -78,10 +106,10 @@ class When(Shape, frozen=True, kw_only=True):
 
 
 class Rule(Shape, frozen=True, kw_only=True):
-    """A rule: calls that ``match`` (``Bash(git push *)``) get ``answer``. ``id`` names it in verdicts: layer and
-    number, or its name in the file. ``approvals``: how many operators have to approve. ``expires``: from this moment on
-    it holds no more (RFC 3339, UTC). ``label``: what a session has seen that made such a call. ``remediation``: it
-    mends the workspace, and needs no person in mode DEGRADED."""
+    """A rule: calls that ``match`` (``Bash(git push *)``) get ``answer``. ``id`` names it in verdicts: layer and line,
+    or its name in the file. ``approvals``: how many operators have to approve. ``expires``: from this moment on it
+    holds no more (RFC 3339, UTC). ``label``: what a session has seen that made such a call. ``remediation``: it mends
+    the workspace, and needs no person in mode DEGRADED."""
 
     id: str
     match: str

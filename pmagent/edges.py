@@ -342,6 +342,74 @@ ALERTS: Final = Edge(
     ),
 )  # fmt: skip
 
+GUESTS: Final = Edge(
+    area="guests",
+    resources="pmagent.guests.gate:resources",
+    services=("pmagent.guests.socket:serve",),
+    status="pmagent.guests.operations:status",
+    operations={
+        "guests.approvals": Operation(
+            perform="pmagent.guests.operations:approvals", alone="pmagent.guests.operations:approvals_alone",
+            looks=True,
+        ),
+        "guests.sessions": Operation(perform="pmagent.guests.operations:sessions"),
+        "guests.policy": Operation(perform="pmagent.guests.operations:policy"),
+        "guests.written": Operation(
+            perform="pmagent.guests.operations:written", alone="pmagent.guests.operations:written_alone", looks=True
+        ),
+        "guests.answer": Operation(perform="pmagent.guests.operations:answer", again=True),
+        "guests.note": Operation(perform="pmagent.guests.operations:note", lowers=True, again=True),
+        "guests.import": Operation(
+            perform="pmagent.guests.importing:perform", seconds="pmagent.guests.importing:seconds", lowers=True,
+        ),
+        "guests.wall": Operation(perform="pmagent.guests.walls:note", lowers=True),
+    },
+    commands={
+        "guests": Command("pmagent.cli.guests:guests", "the sessions of agents, or one of them"),
+        "guests tail": Command("pmagent.cli.guests:tail", "follow what agents do"),
+        "approvals": Command("pmagent.cli.guests:approvals", "agents' calls that wait for a decision"),
+        "approvals show": Command("pmagent.cli.guests:show", "exactly what a call would do"),
+        "approvals approve": Command("pmagent.cli.guests:approve", "let it through, once"),
+        "approvals reject": Command("pmagent.cli.guests:reject", "refuse it"),
+        "note": Command("pmagent.cli.guests:note", "note something in the log"),
+        "connect": Command("pmagent.cli.connect:connect", "let a coding agent's hooks tell the log what it does"),
+        "disconnect": Command("pmagent.cli.connect:disconnect", "undo that exactly"),
+        "import": Command("pmagent.cli.guest_history:import_", "record what agents' transcripts hold"),
+        "what-if": Command("pmagent.cli.guest_history:what_if", "judge the calls of the log by a policy"),
+        "guest": Commands(
+            "start agents behind the wall",
+            "Agents that work behind the wall.",
+            {
+                "run": Command("pmagent.cli.guest_run:run", "start an agent in a sandbox"),
+            },
+        ),
+        "exec": Command("pmagent.cli.guest_exec:execute", "run a program as a guest"),
+        "policy": Commands(
+            "what agents may do here",
+            "The policy: what the calls of agents are judged by.",
+            {
+                "init": Command("pmagent.cli.policy:init", "write a policy from a template"),
+                "check": Command("pmagent.cli.policy:check", "say whether the policy can be used"),
+                "explain": Command("pmagent.cli.policy:explain", "what would be decided of a call, and why"),
+                "import": Command("pmagent.cli.policy:take_over", "print the rules of another program as a policy"),
+            },
+        ),
+    },
+    views=("pmagent.console.pages.views.agents",),
+    sections=(
+        Section(
+            12, "agents", "/agents", "Agents", "g",
+            "Agents under control: their sessions, calls and verdicts, and what waits for a decision.",
+            ("pmagent", "guests"),
+        ),
+        Section(
+            13, "policy", "/policy", "Policy", "p",
+            "The rules for agents, and how often each of them decided.",
+            ("pmagent", "policy", "check"),
+        ),
+    ),
+)  # fmt: skip
+
 EDGES: Final = (
     CORE,
     KERNEL,
@@ -353,6 +421,7 @@ EDGES: Final = (
     OA,
     PLA,
     ALERTS,
+    GUESTS,
 )  # fmt: skip
 """In the order in which help lists their commands."""
 

@@ -47,7 +47,7 @@ class _Token(msgspec.Struct, frozen=True, eq=False):
     """The work to do once a submission is durable."""
 
     output: Output
-    future: asyncio.Future[Event | None] | None
+    future: asyncio.Future[Sequence[Event]] | None
 
 
 class Runtime:
@@ -95,8 +95,13 @@ class Runtime:
 
     async def append_draft(self, draft: Draft) -> Event | None:
         """``append`` for a draft that has passed the intake already (in a thread, when it is large)."""
+        events = await self.react(draft)
+        return events[0] if events else None
+
+    async def react(self, draft: Draft) -> Sequence[Event]:
+        """``append_draft`` that returns the fact and all that was decided on it; nothing where it stands already."""
         self._check()
-        future: asyncio.Future[Event | None] = self._loop.create_future()
+        future: asyncio.Future[Sequence[Event]] = self._loop.create_future()
         self._futures.add(future)
         try:
             # A fact that was sent before may still be on its way to the disk: what is submitted now, if only nothing,
@@ -145,7 +150,7 @@ class Runtime:
         """Return when all that was appended so far is durable: the engine and the log answer. Raises what they failed
         with."""
         self._check()
-        future: asyncio.Future[Event | None] = self._loop.create_future()
+        future: asyncio.Future[Sequence[Event]] = self._loop.create_future()
         self._futures.add(future)
         try:
             self._writer.submit((), _Token(Output([], [], []), future))
@@ -161,7 +166,7 @@ class Runtime:
         if self.failure is not None:
             raise self.failure
 
-    def _submit(self, output: Output, future: asyncio.Future[Event | None] | None) -> None:
+    def _submit(self, output: Output, future: asyncio.Future[Sequence[Event]] | None) -> None:
         events = output.events
         if events and events[0].position != self._submitted + 1:
             raise EngineBroken(f"position {self._submitted + 1} was never handed to the writer")
@@ -200,7 +205,7 @@ class Runtime:
             if token is None:
                 continue
             if token.future is not None and not token.future.done():
-                token.future.set_result(events[0] if events else None)
+                token.future.set_result(events)
             output = token.output
             if actions := self._scheduler.durable(events, output.starts, output.cancels):
                 self._carry_out(actions)

@@ -36,6 +36,7 @@ MASKED: Final = (".git", ".pmagent", "orchestra.config.yaml")
 """Of these, the ones that a writable folder gets a read-only stand-in for where it lacks them."""
 
 SETPRIV: Final = "/usr/bin/setpriv"
+SETSID: Final = "/usr/bin/setsid"
 SHELL: Final = "/bin/sh"
 HELPERS: Final = (SETPRIV, SHELL)
 """Of the system: they run inside, before the program, and become it."""
@@ -146,7 +147,7 @@ def plan(spec: SandboxSpec, host: HostFacts) -> Plan:
         # Last, for what is mounted below them had to be made first. Both are in memory, which has no other bound.
         *("--remount-ro", "/dev", "--remount-ro", "/"),
         *("--chdir", spec.workdir),
-        *("--seccomp", Content(seccomp.program(host.machine))),
+        *("--seccomp", Content(seccomp.program(host.machine, unix_socket=spec.unix))),
     )
     return Plan(options, (*_unprivileged(host), *_limited(spec), host.program, *spec.argv[1:]))
 
@@ -196,14 +197,16 @@ def gate(spec: SandboxSpec) -> tuple[str, ...]:
     as they are: the shell reads none of them. It alone sets the program's variables. What runs before it has no
     ``LANG``: to load a locale would cost it more than its work."""
     own = "".join(f' && export {name}="${other}" && unset {other}' for name, other in _carried(spec).items())
-    return (SHELL, "-c", f'{_LIMITS} && read -r go && export LANG="$8" && shift 8{own} && exec "$@" </dev/null', "gate")
+    become = f'exec {SETSID} --ctty --wait "$@" <&1' if spec.terminal else 'exec "$@" </dev/null'
+    return (SHELL, "-c", f'{_LIMITS} && read -r go && export LANG="$8" && shift 8{own} && {become}', "gate")
 
 
 def _system(spec: SandboxSpec, host: HostFacts) -> tuple[Argument, ...]:
     options: list[Argument] = []
     for path, target in host.system:
         options += ["--symlink", target, path] if target else ["--ro-bind", path, path]
-    for folder in sorted({"/etc", *(parent for path in host.etc for parent in _parents(path))}):
+    placed = (*host.etc, *(f"/etc/{path}" for path, _ in spec.etc))
+    for folder in sorted({"/etc", *(parent for path in placed for parent in _parents(path))}):
         options += ["--perms", "0755", "--dir", folder]  # bubblewrap would make it, as root, for itself alone
     for path in host.etc:
         options += ["--ro-bind", path, path]
@@ -215,8 +218,9 @@ def _system(spec: SandboxSpec, host: HostFacts) -> tuple[Argument, ...]:
         # No service of the host is reachable inside: to look for one takes time, and finds none.
         "/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n",
     }
-    for path, text in stubs.items():
-        options += ["--perms", "0444", "--file", Content(text.encode()), path]
+    files = {path: text.encode() for path, text in stubs.items()} | {f"/etc/{path}": data for path, data in spec.etc}
+    for path, data in files.items():
+        options += ["--perms", "0444", "--file", Content(data), path]
     size = str(spec.limits.tmp_bytes)
     # A few sysctls are writable by anybody's bits, and leave it to the kernel to look at rights.
     options += ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev"]
@@ -248,7 +252,7 @@ def _folders(spec: SandboxSpec, host: HostFacts) -> tuple[Argument, ...]:
     mounts: dict[str, tuple[Argument, ...]] = {path: ("--ro-bind-fd", HostPath(path), path) for path in readable}
     links = (link for link in spec.links if not any(within(link[0], path) for path in readable))
     mounts |= {path: ("--symlink", target, path) for path, target in links}
-    mounts |= {path: ("--bind-fd", HostPath(path), path) for path in writable}
+    mounts |= {path: ("--bind-fd", HostPath(path), path) for path in (*writable, *spec.homes)}
     kept = [*(guarded.path for guarded in host.guarded), *(hidden.path for hidden in host.hidden)]
     for path in kept:
         for folder in _between(path, writable):

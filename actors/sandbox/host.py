@@ -229,7 +229,7 @@ def _tool_ids(spec: SandboxSpec, *, privileged: bool) -> tuple[int, int, tuple[s
     that nobody has. And root's own folders among the writable ones, which must be id-mapped for the tool."""
     if not privileged:
         return os.geteuid(), os.getegid(), ()
-    writable = spec.writable
+    writable = (*spec.writable, *spec.homes)
     owners = {(found.st_uid, found.st_gid) for found in map(os.lstat, writable)}
     if owners <= {(0, 0)}:
         own = _IDS[next(_serial) % len(_IDS)]

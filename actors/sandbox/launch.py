@@ -36,9 +36,11 @@ class Launch(NamedTuple):
     """-1: ours."""
 
 
-def start(launch: Launch, stdin: int = subprocess.PIPE) -> subprocess.Popen[bytes]:
-    """The started process, with unbuffered pipes. Raises OSError; ValueError for an option with a NUL, which would be
-    two in a file. Then nothing runs."""
+def start(
+    launch: Launch, stdin: int = subprocess.PIPE, output: int = subprocess.PIPE
+) -> subprocess.Popen[bytes]:
+    """The started process, with unbuffered pipes, or all that it writes going to ``output``. Raises OSError;
+    ValueError for an option with a NUL, which would be two in a file. Then nothing runs."""
     options = os.fsencode("\0".join((*launch.options, "")))
     if options.count(b"\0") != len(launch.options):
         raise ValueError("an option of bubblewrap holds a NUL character")
@@ -48,7 +50,7 @@ def start(launch: Launch, stdin: int = subprocess.PIPE) -> subprocess.Popen[byte
             arguments = in_memory(options)
             words = [*launch.program, *BOUND, str(arguments), "--", *words]
         return subprocess.Popen(
-            words, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0, cwd="/",
+            words, stdin=stdin, stdout=output, stderr=output, bufsize=0, cwd="/",
             env=dict(launch.environment), umask=launch.umask, start_new_session=True,
             pass_fds=(*launch.handed, *((arguments,) if arguments >= 0 else ())),
         )  # fmt: skip

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import os
 import signal
 import subprocess
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, closing
-from typing import Final, Literal, Self
+from typing import IO, Final, Literal, Self
 
 import anyio
 import anyio.lowlevel
@@ -46,16 +47,17 @@ _NO_CGROUP: Final = (
 
 
 class Kept:
-    """The kept part of the stream ``descriptor``: its first ``limit`` bytes and, of the others, the last ``tail``; and
+    """The kept part of a pipe, where there is one: its first ``limit`` bytes and, of the others, the last ``tail``; and
     how many came."""
 
-    def __init__(self, descriptor: int, limit: int, tail: int = 0) -> None:
+    def __init__(self, pipe: IO[bytes] | None, limit: int, tail: int = 0) -> None:
         self.total = 0
-        self.descriptor = descriptor
+        self.descriptor = -1 if pipe is None else pipe.fileno()
         self._limit = limit
         self._tail = tail
         self._first, self._last = bytearray(), bytearray()
-        os.set_blocking(descriptor, False)
+        if pipe is not None:
+            os.set_blocking(self.descriptor, False)
 
     @property
     def content(self) -> bytes:
@@ -112,8 +114,9 @@ class _Reading:
             self._ended.set_result(None)
 
     async def ended(self) -> None:
-        """Wait until all have come to their end. Raises what a reader raised."""
-        await self._ended
+        """Wait until all have come to their end, if there is one. Raises what a reader raised."""
+        if self._open or self._ended.done():
+            await self._ended
 
     def __enter__(self) -> Self:
         return self
@@ -129,10 +132,8 @@ class SandboxProcess:
     """A started sandbox. Its public fields are known after ``end``."""
 
     def __init__(self, process: subprocess.Popen[bytes], held_by: Gated, limits: Limits, tail: int) -> None:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        self.stdout = Kept(process.stdout.fileno(), limits.output_bytes, limits.tail_bytes)
-        self.stderr = Kept(process.stderr.fileno(), 0 if tail else limits.output_bytes, tail or limits.tail_bytes)
+        self.stdout = Kept(process.stdout, limits.output_bytes, limits.tail_bytes)
+        self.stderr = Kept(process.stderr, 0 if tail else limits.output_bytes, tail or limits.tail_bytes)
         self.exit_code: int | None = None
         """As bubblewrap tells it, 128 + n for signal n; None: it never started the program, or was killed with it."""
         self.seconds = 0.0
@@ -155,16 +156,18 @@ class SandboxProcess:
         self._dumped = False
 
     @classmethod
-    def start(cls, launch: Launch, limits: Limits, *, tail: int = 0) -> SandboxProcess:
+    def start(cls, launch: Launch, limits: Limits, *, tail: int = 0, terminal: int = -1) -> SandboxProcess:
         """Start it; not in a worker thread, for bubblewrap dies with the thread that started it. Of stdout as much
-        is kept as ``limits`` say, and of stderr as much, or its last ``tail`` bytes.
+        is kept as ``limits`` say, and of stderr as much, or its last ``tail`` bytes; nothing of what goes to a
+        ``terminal``.
 
         Raises OSError.
         """
         with ExitStack() as held, ExitStack() as theirs:
             # The program's stdin is the gate too: it waits there for a line (``arguments.gate``), or for its prompt.
             held_by = gated(launch, held, theirs)
-            process = held.enter_context(start(held_by.launch, held_by.reading))
+            output = terminal if terminal >= 0 else subprocess.PIPE
+            process = held.enter_context(start(held_by.launch, held_by.reading, output))
             try:
                 made = cls(process, held_by, limits, tail)
             except OSError:
@@ -223,8 +226,9 @@ class SandboxProcess:
             return None if heard is None else lambda chunk: heard(name, chunk)
 
         told, told_of_errors, full = tell("stdout"), tell("stderr"), None if prompt is None else self._full
-        reading.add(self.stdout.descriptor, lambda: self.stdout.read(told, full))
-        reading.add(self.stderr.descriptor, lambda: self.stderr.read(told_of_errors))
+        for stream, hear, over in ((self.stdout, told, full), (self.stderr, told_of_errors, None)):
+            if stream.descriptor >= 0:
+                reading.add(stream.descriptor, functools.partial(stream.read, hear, over))
 
     def _read_reports(self, reading: _Reading) -> None:
         reading.add(self._status, lambda: self._reported(self._let_go_on_at_once))

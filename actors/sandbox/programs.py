@@ -60,6 +60,11 @@ def found(
     return programs
 
 
+def described(path: str, workspace: str, search: Sequence[str] = (), readable: Sequence[str] = ()) -> Program:
+    """The program at ``path`` (absolute), wherever it lies, under its own name. Raises SandboxRefused, OSError."""
+    return _described(os.path.basename(path), path, os.path.realpath(workspace), search, _of_host(readable), {})
+
+
 def places(root: str, search: Sequence[str] = ()) -> list[str]:
     """The folders in which programs are looked for: a virtual environment as if it were activated; the workspace's
     ``node_modules`` last, because tasks may be allowed to write there, and must not shadow other programs."""

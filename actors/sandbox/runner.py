@@ -36,32 +36,35 @@ _IDMAP: Final = str(Path(__file__).with_name("idmap.py"))
 
 
 async def run(
-    spec: SandboxSpec | Callable[[], SandboxSpec], heard: Heard | None = None, *, upstream: Upstream = UPSTREAM
-) -> Outcome:
+    spec: SandboxSpec | Callable[[], SandboxSpec], heard: Heard | None = None, *, upstream: Upstream = UPSTREAM,
+    terminal: int = -1,
+) -> Outcome:  # fmt: skip
     """Run the program to its end and tell how it ended; when this returns or raises, nothing of it is alive. Under
     ``rw`` it first waits until no other run of this process writes where it may write.
 
     Of a run that may write nowhere and has no network, ``spec`` may be a function, which blocks: it is called in the
-    thread in which the machine is looked at. Raises SandboxRefused or SandboxUnavailable, in both cases before the
-    program has started; and what the function raises.
+    thread in which the machine is looked at. ``terminal`` gets its output where the spec says that it has one. Raises
+    SandboxRefused or SandboxUnavailable, in both cases before the program has started; and what the function raises.
     """
     if not isinstance(spec, SandboxSpec):
         return await _run(functools.partial(_simple, spec), None, heard)
     gateway = Gateway(spec, upstream, Caps()) if spec.net == "allow" else None
     if not spec.writable:
-        return await _run(lambda: spec, gateway, heard)
+        return await _run(lambda: spec, gateway, heard, terminal)
     async with _WRITE_LOCKS.of(spec.writable):
-        return await _run(lambda: spec, gateway, heard)
+        return await _run(lambda: spec, gateway, heard, terminal)
 
 
-async def _run(made: Callable[[], SandboxSpec], gateway: Gateway | None, heard: Heard | None) -> Outcome:
+async def _run(
+    made: Callable[[], SandboxSpec], gateway: Gateway | None, heard: Heard | None, terminal: int = -1
+) -> Outcome:
     with ExitStack() as stack:
         if gateway is not None:
             stack.callback(gateway.close)
         try:
             with ExitStack() as handed:
                 spec, launch, host, found = await anyio.to_thread.run_sync(_prepared, made, handed)
-                process = SandboxProcess.start(launch, spec.limits)
+                process = SandboxProcess.start(launch, spec.limits, terminal=terminal)
         except OSError as error:  # too many open files, or no memory
             reason = error.strerror or "no memory"
             raise SandboxUnavailable(f"the sandbox could not be started: {reason}", "try again") from error

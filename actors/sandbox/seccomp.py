@@ -96,13 +96,16 @@ RULES: Final[tuple[Rule, ...]] = (
 
 
 @functools.cache
-def program(machine: str, *, any_socket: bool = False) -> bytes:
+def program(machine: str, *, any_socket: bool = False, unix_socket: bool = False) -> bytes:
     """The filter for ``machine`` (one of ``syscalls.MACHINES``), in native byte order (both are little-endian); with
-    ``any_socket`` it allows every family of sockets.
+    ``unix_socket`` it allows unix sockets too, with ``any_socket`` every family.
 
     A call by another architecture's numbers (32-bit code on x86-64) kills the process: its numbers mean other calls.
     """
     rules = [rule for rule in RULES if not (any_socket and rule.name in _FAMILIES)]
+    if unix_socket:
+        also = Look(0, "differs", _AF_UNIX)
+        rules = [rule._replace(looks=(*rule.looks, also)) if rule.name == "socket" else rule for rule in rules]
     code = [
         _step(_LOAD, _ARCH),
         _step(_EQUAL, _AUDIT_ARCH[machine], 1, 0),

@@ -137,6 +137,14 @@ class SandboxSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Paths in what it may read that it sees as empty and cannot fill."""
     protect: tuple[str, ...] = ()
     """Paths that are never writable, also where they do not exist: the surfaces and the policy of the workspace."""
+    etc: tuple[tuple[str, bytes], ...] = ()
+    """Path below /etc, and content: files that it reads there and cannot change."""
+    homes: tuple[str, ...] = ()
+    """Folders that are its own, with whatever names: it writes them, and nothing in them is guarded."""
+    unix: bool = False
+    """Whether it may use unix sockets: those that it sees, and its own."""
+    terminal: bool = False
+    """Whether its output is a terminal, which becomes its own: the one that controls it, and its input."""
     packages: tuple[str, ...] = ()
     """Folders that hold programs of later tasks, never writable either. One that is a link cannot be kept from being
     replaced; where it leads stays as it is."""
@@ -150,7 +158,7 @@ class SandboxSpec(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def visible(self) -> tuple[str, ...]:
         """Paths of the host that it sees."""
-        return (*self.allow_read, *self.allow_write, *self.shows)
+        return (*self.allow_read, *self.allow_write, *self.homes, *self.shows)
 
 
 class Contact(msgspec.Struct, frozen=True, kw_only=True):
@@ -221,7 +229,7 @@ def with_programs(spec: SandboxSpec, programs: Sequence[Program], git: str = "")
     return msgspec.structs.replace(
         spec,
         argv=(paths.get(spec.argv[0], spec.argv[0]), *spec.argv[1:]),
-        shows=tuple(sorted({*shows, git} - {"", *spec.allow_read})),
+        shows=tuple(sorted({*spec.shows, *shows, git} - {"", *spec.allow_read})),
         links=tuple(sorted({link for program in programs for link in program.links.items()})),
         search=(*(folder for folder in folders if folder not in last), *SEARCH, *last),
         hide=tuple(dict.fromkeys((*spec.hide, *(path for program in programs for path in program.hides)))),
@@ -247,6 +255,7 @@ def check(spec: SandboxSpec) -> None:
         if any(within(path, hidden) for hidden in spec.hide):
             raise SandboxRefused(f"{path} is hidden from tools", "name another folder")
     _check_files(spec.files, spec.limits.tmp_bytes)
+    _check_files(spec.etc, spec.limits.tmp_bytes)
     _check_limits(spec.limits)
 
 

@@ -100,6 +100,7 @@ def all_checks(
     looks: dict[str, Callable[[Layout], Check]] = {**_LOOKS, "log": partial(_log, note=note)}
     looks["programs"] = partial(_programs, environ=environ)
     looks["notifications"] = partial(_notifications, environ=environ)
+    looks["guests"] = partial(_guests, environ=environ)
     for name, look in looks.items():
         try:
             checks.append(look(layout))
@@ -417,6 +418,13 @@ def _notifications(layout: Layout, environ: Mapping[str, str]) -> Check:
     return Check("notifications", "ok", f"sent over {', '.join(named)}" if named else "no channel is configured")
 
 
+def _guests(layout: Layout, environ: Mapping[str, str]) -> Check:
+    """Which agents' harnesses are connected, whether their hooks are in force, and what can go past them."""
+    from pmagent.guests.doctor import look
+
+    return Check("guests", *look(layout, environ))
+
+
 _LOOKS: Final[dict[str, Callable[[Layout], Check]]] = {
     "workspace": _workspace,
     "runs": _runs,
@@ -432,5 +440,6 @@ _LOOKS: Final[dict[str, Callable[[Layout], Check]]] = {
     "privacy": _privacy,
     "operators": _operators,
     "notifications": partial(_notifications, environ={}),
+    "guests": partial(_guests, environ={}),
     "disk": _space,
 }

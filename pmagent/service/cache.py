@@ -27,6 +27,7 @@ from pmagent.events.event import Event, Tail
 from pmagent.events.storage import StorageReader
 from pmagent.projections.core.documents import Documents
 from pmagent.projections.core.projection import ProjectionHalted
+from pmagent.service.noted import sources
 
 EVENTS_BETWEEN: Final = 50_000
 """A running daemon takes a snapshot after so many events."""
@@ -38,11 +39,10 @@ _CODE: Final = ("actors", "contracts", "events", "projections")
 def code_digest() -> str:
     """SHA-256 over the source of everything that folds, and the data files that decide with it: other code, other
     folds, so its snapshots do not count."""
-    root = Path(PLACE)
     digest = sha256()
-    for package in _CODE:
-        for path in sorted(each for each in (root / package).rglob("*") if each.suffix in (".py", ".toml")):
-            digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes() + b"\0")
+    for path, *_ in sorted(one for package in _CODE for one in sources(f"{PLACE}/{package}")):
+        with open(path, "rb", 0) as file:  # half a thousand of them: a pathlib's time would be twice this
+            digest.update(path.removeprefix(PLACE).encode() + b"\0" + file.read() + b"\0")
     return digest.hexdigest()
 
 

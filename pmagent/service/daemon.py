@@ -10,6 +10,7 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from inspect import signature
 from pathlib import Path
 from typing import Final
 
@@ -96,8 +97,11 @@ async def _serve(workspace: Path, ready: Callable[[Host], None] | None, notifier
             listener = await _listen(host.layout)
             async with listener, anyio.create_task_group() as tasks:
                 tasks.start_soon(_serve_connections, host, listener)
-                for service in (service for edge in EDGES for service in edge.services):
-                    tasks.start_soon(load(service), host)
+                for service in (load(service) for edge in EDGES for service in edge.services):
+                    if "task_status" in signature(service).parameters:
+                        await tasks.start(service, host)
+                    else:
+                        tasks.start_soon(service, host)
                 _log.info("up", workspace=str(workspace), pid=os.getpid(), position=host.tail.position)
                 if host.unwritten is not None:
                     _log.warning("a document cannot be written", reason=host.unwritten.message)

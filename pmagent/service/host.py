@@ -48,7 +48,7 @@ from pmagent.projections.core.documents import Documents
 from pmagent.projections.core.projection import Halt, ProjectionHalted
 from pmagent.projections.registry import all_projections
 from pmagent.service.admission import admitted, keep_registry
-from pmagent.service.cache import SnapshotTaker
+from pmagent.service.cache import SnapshotTaker, code_digest
 from pmagent.service.cache import load as load_snapshot
 from pmagent.service.folding import fold_into
 from pmagent.service.io import RealIo, read_event
@@ -336,7 +336,8 @@ async def _live(
             what = f"blobs of pruned runs cannot be removed: {error}"
             old.unwritten = old.unwritten or DocumentUnwritable(what, "mend that; the next start removes them")
     taker = SnapshotTaker(layout.snapshot, log_id, engine, documents, keeper.snapshot_written)
-    code_stamp()  # of the code that runs, which is kept: at the end another release may lie there
+    code_digest()
+    code_stamp()  # both of the code that runs, and kept: at the end another release may lie there
     intake = Intake(Redactor(known_secrets(os.environ)), blobs)
     io = RealIo(layout.workspace, intake, partial(read_event, store), storage.tail().time)
 

@@ -51,12 +51,13 @@ def code_stamp() -> str:
     """A digest over places, sizes and times of the program's own files: another one means other code, perhaps. "":
     there is none, for the files come and go."""
     try:
-        return sha256(repr(sorted(_sources(PLACE))).encode()).hexdigest()
+        return sha256(repr(sorted(sources(PLACE))).encode()).hexdigest()
     except OSError:
         return ""
 
 
-def _sources(folder: str) -> Iterator[tuple[str, int, int]]:
+def sources(folder: str) -> Iterator[tuple[str, int, int]]:
+    """Code and the data files that decide with it, below ``folder``: path, size, time in ns. Raises OSError."""
     pending = [folder]
     while pending:
         with os.scandir(pending.pop()) as entries:

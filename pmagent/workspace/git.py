@@ -41,6 +41,23 @@ class GitSilent(PmagentError):
     """A repository is there, and git does not tell what is asked."""
 
 
+def checked_out(folder: str) -> str:
+    """The branch that is checked out around ``folder``, read from its files without a process; "" where there is
+    none."""
+    for above in (Path(folder), *Path(folder).parents):
+        git = above / ".git"
+        try:
+            if git.is_file():
+                git = above / git.read_text("utf-8").removeprefix("gitdir:").strip()
+            elif not git.is_dir():
+                continue
+            head = git.joinpath("HEAD").read_text("utf-8").strip()
+        except (OSError, UnicodeError):
+            return ""
+        return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else ""
+    return ""
+
+
 def tracked(path: Path) -> str:
     """A file at or below ``path`` (a folder) that a repository tracks, of all that ``path`` lies in; "": none does.
 

@@ -87,6 +87,21 @@ class Layout(msgspec.Struct, frozen=True):
         """The daemon's socket."""
         return self.run / "daemon.sock"
 
+    @property
+    def guest_socket(self) -> Path:
+        """The socket at which the hooks of guests ask."""
+        return self.run / "guest.sock"
+
+    @property
+    def spool(self) -> Path:
+        """The folder where hooks leave what no daemon took."""
+        return self.home / "spool"
+
+    @property
+    def key(self) -> Path:
+        """The log's key: what digests of calls are made with. It never enters the log."""
+        return self.home / "key"
+
     def prepare(self) -> None:
         """Make ``.pmagent`` and what must exist in it; what exists already stays. Raises OSError."""
         self.folder.mkdir(mode=0o700, exist_ok=True)

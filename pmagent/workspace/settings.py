@@ -11,8 +11,9 @@ from __future__ import annotations
 import shlex
 import threading
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -230,19 +231,21 @@ class Resolved(msgspec.Struct, frozen=True):
     guards: Programs = {}
 
 
-def settings_table() -> list[Setting]:
+@cache
+def settings_table() -> tuple[Setting, ...]:
     """Every setting, in order."""
-    return list(_settings())
+    return tuple(
+        _setting(section.name, field)
+        for section in msgspec.structs.fields(Settings) for field in msgspec.structs.fields(section.type)
+    )
 
 
-def _settings() -> Iterator[Setting]:
-    for section in msgspec.structs.fields(Settings):
-        for field in msgspec.structs.fields(section.type):
-            key = f"{section.name}.{field.name}"
-            described = msgspec.inspect.type_info(field.type)
-            text = (getattr(described, "extra_json_schema", None) or {}).get("description", "")
-            variable = "" if key in _FILE_ONLY else PREFIX + key.replace(".", "_").upper()
-            yield Setting(key, variable, text, field.default, _kind(described))
+def _setting(section: str, field: msgspec.structs.FieldInfo) -> Setting:
+    key = f"{section}.{field.name}"
+    described = msgspec.inspect.type_info(field.type)
+    text = (getattr(described, "extra_json_schema", None) or {}).get("description", "")
+    variable = "" if key in _FILE_ONLY else PREFIX + key.replace(".", "_").upper()
+    return Setting(key, variable, text, field.default, _kind(described))
 
 
 _FILE_ONLY: Final = ("storage.log_dir", "kernel.surfaces")
@@ -291,7 +294,7 @@ def resolve(workspace_flag: str | None, environ: Mapping[str, str], raw: bytes |
     file = workspace / FILE
     given, tables = _read(file, raw_of(file) if raw is None else raw)
     merged: dict[str, dict[str, Any]] = {section: dict(values) for section, values in given.items()}
-    for setting in _settings():
+    for setting in settings_table():
         section, name = setting.key.split(".")
         text = environ.get(setting.variable) if setting.variable else None
         if text is not None:
@@ -313,7 +316,7 @@ def resolve(workspace_flag: str | None, environ: Mapping[str, str], raw: bytes |
 
 def unknown_variables(environ: Mapping[str, str]) -> list[str]:
     """``PMAGENT_*`` variables that mean nothing: probably misspelt."""
-    known = {WORKSPACE, f"{PREFIX}FORMAT", *(setting.variable for setting in _settings())}
+    known = {WORKSPACE, f"{PREFIX}FORMAT", *(setting.variable for setting in settings_table())}
     return sorted(name for name in environ if name.startswith(PREFIX) and name not in known)
 
 
@@ -342,7 +345,7 @@ def _read(file: Path, raw: bytes) -> tuple[dict[str, dict[str, Any]], dict[str, 
         what = str(error) if isinstance(error, tomllib.TOMLDecodeError) else type(error).__name__
         raise ConfigError(f"{file} cannot be read as TOML: {what}", "correct the file") from error
     tables: dict[str, Programs] = {table: programs(file, table, content.pop(table, {})) for table in TABLES}
-    known = [setting.key for setting in _settings()]
+    known = [setting.key for setting in settings_table()]
     for section, values in content.items():
         if not isinstance(values, dict):
             raise _unknown(file, section, known)

@@ -73,6 +73,10 @@ class Documents:
         """Pruned jobs whose files are not known to be removed yet, by position."""
         self._pruned: frozenset[str] = frozenset()
 
+    def state(self, name: str) -> Any:
+        """The state of the projection ``name``, as of the last event folded."""
+        return self._states[name]
+
     def leave_out(self, pruned: frozenset[str]) -> None:
         """Give out no documents of these jobs: an event that comes says that they are pruned."""
         self._pruned = pruned

@@ -17,7 +17,7 @@ from pmagent.events.event import Event
 from pmagent.replay.areas.invariants_pla import OWN
 from pmagent.replay.simulation.invariants_pauses import Pauses
 
-_AREAS: Final = frozenset(("audit", "check", "control", "oa", "pla", "reasoning", "run", "sim"))
+_AREAS: Final = frozenset(("audit", "check", "control", "guest", "oa", "pla", "reasoning", "run", "sim"))
 """Where answers to requests come from."""
 
 

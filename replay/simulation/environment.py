@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import msgspec
@@ -16,6 +16,7 @@ from pmagent.events.event import Event
 from pmagent.replay.areas.attempts import CONTENTS
 from pmagent.replay.areas.audits import PICTURES, Audits
 from pmagent.replay.areas.checks import Checks
+from pmagent.replay.areas.guests import Guests
 from pmagent.replay.areas.pla.world import PlaWorld
 from pmagent.replay.areas.reasoning import Reasoning
 from pmagent.replay.areas.runs import Runs
@@ -81,6 +82,8 @@ class Environment:
         """The PLA's world, where there is one."""
         self.switch: Switch | None = None
         """The stop switch, where somebody uses it."""
+        self.guests: Guests | None = None
+        """Guests, where there are some."""
         machine.perform = self.perform
         machine.provide((*CONTENTS, *PICTURES))
         machine.observe = self._observe
@@ -89,16 +92,18 @@ class Environment:
 
     def plan(
         self, demands: int, thoughts: int, runs: int, checks: int, audits: int, changes: int, typings: int, pauses: int,
-        seconds: float,
+        guests: int, seconds: float,
     ) -> None:
         """Put a run's demands, ``thoughts`` more that ask for reasoning, ``runs`` that have to do with Orchestra,
-        ``checks`` that ask for configured checks, ``audits``, ``typings`` (of the PLA), ``pauses``, surface changes,
-        clock faults and stops on the calendar."""
+        ``checks`` that ask for configured checks, ``audits``, ``typings`` (of the PLA), ``pauses``, sessions of
+        ``guests``, surface changes, clock faults and stops on the calendar."""
         world = self._world
         if self.pla_world is not None:
             self.pla_world.plan(typings, seconds)
         if self.switch is not None:
             self.switch.plan(pauses, seconds)
+        if self.guests is not None:
+            self.guests.plan(guests, seconds)
         for often, label, action in (
             (audits, "audit", self.audit), (runs, "run", self.orchestrate), (checks, "checks", self.check),
             (thoughts, "thought", self.think), (demands, "demand", self.demand),
@@ -106,6 +111,16 @@ class Environment:
         ):  # fmt: skip
             for _ in range(often):
                 world.later(between(world.chance.stream(f"when: {label}"), 0.0, seconds), label, action)
+
+    def calm(self) -> None:
+        """Nothing goes wrong any more in a pause, or with guests."""
+        for one in (self.switch, self.guests):
+            if one is not None:
+                one.calm()
+
+    def struck(self) -> list[Mapping[str, int]]:
+        """How often each of their faults struck."""
+        return [one.struck() for one in (self.switch, self.guests) if one is not None]
 
     def _trouble(self) -> None:
         world, machine = self._world, self._machine

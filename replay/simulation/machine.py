@@ -21,6 +21,7 @@ from pmagent.actors.core.snapshot import export_engine, restore_engine, usable
 from pmagent.contracts.content import BlobContent, Content, whole
 from pmagent.contracts.daemon import DaemonStarted, DaemonStopped
 from pmagent.contracts.effect import EffectCancelled, EffectInterrupted, EffectTimedOut
+from pmagent.contracts.guests import GuestFact
 from pmagent.contracts.kernel import KernelObserved, KernelReadRequested
 from pmagent.contracts.orchestra_events import RunRequested
 from pmagent.contracts.payload import effect_of
@@ -266,6 +267,8 @@ class Machine:
     ) -> None:
         """Take a fact; ``done`` is called with its position when it and what follows from it are durable."""
         correlation = payload.run_id if isinstance(payload, RunRequested) else f"c-{id}"
+        if isinstance(payload, GuestFact):
+            correlation = payload.session
         draft = self._intake.fact(payload, id, actor, correlation)
         self.tells(draft.id, payload)
         output = self.borders.take(self.engine, lambda: self.engine.accept(draft, self._world.now()))

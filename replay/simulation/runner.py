@@ -18,7 +18,9 @@ from pmagent.actors.core.area import load
 from pmagent.actors.core.snapshot import export_engine
 from pmagent.actors.registry import all_actors
 from pmagent.events.errors import PmagentError
+from pmagent.events.event import Event
 from pmagent.events.segments import segment_firsts
+from pmagent.replay.areas.guests import GUEST_CHANCES, GUEST_CONSEQUENCES, Guests
 from pmagent.replay.areas.pla.faults import ENDING_CHANCES, PLA_CHANCES, PLA_CONSEQUENCES, WHERE_LONG, WHILE_TYPING
 from pmagent.replay.areas.pla.forger import Forger
 from pmagent.replay.areas.pla.halting import FRAIL, Fatal, Frail
@@ -59,7 +61,7 @@ _OFTEN: Final = (
 class Load(NamedTuple):
     """How much happens in a run's first phase: demands of all kinds, others that ask for reasoning, others that have to
     do with runs of Orchestra, with configured checks, or with audits, changes of surfaces, wishes that something be
-    typed, and pauses of all effects."""
+    typed, pauses of all effects, and sessions of guests."""
 
     demands: int
     thoughts: int
@@ -69,6 +71,7 @@ class Load(NamedTuple):
     changes: int
     typings: int = 0
     pauses: int = 0
+    guests: int = 0
 
 
 class SimResult(msgspec.Struct, frozen=True):
@@ -186,6 +189,8 @@ def _play(
     pla_world = _pla_world(world, machine, environment, only, secret) if load.typings else None
     if load.pauses:
         _switch(world, machine, environment, only)
+    if load.guests:
+        _guests(world, machine, environment, only)
     environment.plan(*load, SAFETY_SECONDS)
     world.later(0.0, "start", machine.start)
     while world.next_at < SAFETY_SECONDS:
@@ -199,8 +204,7 @@ def _play(
     world.disk.crash_after = None
     environment.restore_surfaces()
     environment.resume_halted()
-    if environment.switch is not None:
-        environment.switch.calm()
+    environment.calm()
     if pla_world is not None:
         pla_world.calm()
         # Requests made while the machine was down reach it now, and may halt an actor once more.
@@ -214,7 +218,7 @@ def _play(
     world.disk.watched = False
     for struck in (
         pla_world.struck() if pla_world is not None else {},
-        environment.switch.struck() if environment.switch is not None else {},
+        *environment.struck(),
         world.others.faults.struck, machine.borders.faults.struck,
     ):  # fmt: skip
         world.faults.struck.update(struck)
@@ -309,6 +313,20 @@ def _switch(
     environment.switch = Switch(world, machine, faults, environment.demand, environment.pending)
     if environment.pla_world is not None:
         environment.pla_world.switch = environment.switch
+
+
+def _guests(
+    world: World, machine: Machine, environment: Environment, only: frozenset[str] | None
+) -> None:
+    faults = Faults(world.chance, "guests", only, GUEST_CHANCES, GUEST_CONSEQUENCES)
+    guests = environment.guests = Guests(world, machine, faults, environment.demand, environment.put_in_order)
+    others = machine.watch.noticed
+
+    def noticed(event: Event) -> None:
+        others(event)
+        guests.durable(event)
+
+    machine.watch.noticed = noticed
 
 
 def run_seeds(

@@ -276,7 +276,7 @@ def tab_to(page: Page, name: str) -> None:
     raise AssertionError(f"Tab never comes to {name}")
 
 
-@pytest.mark.parametrize("ahead", [-3600, 3600])
+@pytest.mark.parametrize("ahead", some([-3600, 3600], 1))
 def test_a_clock_that_goes_wrong_says_nothing_of_when_it_expires(station: Station, enter: Enter, ahead: int) -> None:
     station.armed()
     proposal = station.proposed("type: echo later")
@@ -307,7 +307,7 @@ def test_while_it_types_the_text_says_how_far_and_one_key_ends_it(station: Stati
     assert re.search(r"[1-9]\d* of 605 characters typed", said), "what is missing is seen afterwards, too"
 
 
-@pytest.mark.parametrize("size", [(1440, 900), NARROW], ids=["wide", "telephone"])
+@pytest.mark.parametrize("size", some([(1440, 900), NARROW], 1), ids=str)
 def test_what_it_does_and_the_decision_are_on_the_first_screen(
     station: Station, enter: Enter, size: tuple[int, int]
 ) -> None:
@@ -331,7 +331,7 @@ def test_what_it_does_and_the_decision_are_on_the_first_screen(
     station.pmagent("pla", "reject", "--operator", APPROVING, "--reason", "tidy up")
 
 
-@pytest.mark.parametrize("scripts", [True, False], ids=["with_scripts", "without_scripts"])
+@pytest.mark.parametrize("scripts", some([True, False], 1), ids=str)
 def test_actions_are_proposed_from_the_page_and_worded_alike_everywhere(
     station: Station, enter: Enter, *, scripts: bool
 ) -> None:

@@ -16,7 +16,7 @@ from playwright.sync_api import CDPSession, Page, Response, expect
 from benchmarks.console_load import Child
 from tests.browser.conftest import Enter
 from tests.conftest import fresh_example
-from tests.support.effort import rounds
+from tests.support.effort import rounds, some
 from tests.support.screens import NARROW, SIZE, Screens, Visit, require_chromium
 from tests.support.started import in_workspace, started
 from tests.support.stations import APPROVING, ASKING, LOOKING, Station, employ, entrance
@@ -227,7 +227,7 @@ def test_the_log_goes_on_where_it_was_when_the_daemon_comes_back(enter: Enter, s
     assert set(codings) == {"deflate"}, "it is packed for this browser"
 
 
-@pytest.mark.parametrize("size", [SIZE, NARROW], ids=["wide", "telephone"])
+@pytest.mark.parametrize("size", some([SIZE, NARROW], 1), ids=str)
 def test_times_are_the_reader_s_rows_open_words_explain_themselves_and_little_lies_above_the_page(
     enter: Enter, station: Station, size: tuple[int, int]
 ) -> None:

@@ -26,7 +26,9 @@ LOOKS_SO = re.compile(r"sha256|checksum|digest|hash")
 HISTORIES = Path(__file__).parents[1] / "histories"
 
 DIGESTS = {
-    "AppliedFile.before", "RunApplyApproved.digest", "RunApplyApproved.head", "RunApplyEnded.commit",
+    "GuestAnswerRequested.digest", "GuestApprovalAsked.digest", "GuestCallAsked.digest", "GuestChanged.digest",
+    "Layer.sha256", "Policy.digest", "AppliedFile.before", "RunApplyApproved.digest", "RunApplyApproved.head",
+    "RunApplyEnded.commit",
     "HidCommitRequested.digest", "HidLinked.contract_hash", "HidPrepareRequested.digest", "HidPrepared.digest",
     "HidTold.digest", "KernelModeDecided.digest", "OaContextAnswered.sha256", "OaContextWritten.sha256",
     "PdfReading.sha256", "PlaApproved.digest", "PlaDecisionRefused.digest", "PlaDecisionRequested.digest",
@@ -63,7 +65,9 @@ def _is_digest(field: inspect.Field) -> bool:
 
 
 FIELDS = {
-    name: field for cls in types().values() if cls.__module__.startswith("pmagent.")
+    name: field
+    for cls in types().values()
+    if cls.__module__.startswith("pmagent.")
     for name, field in fields(inspect.type_info(cls))
 }
 """Those of the product; other tests may have types of their own."""
@@ -73,7 +77,13 @@ def test_a_field_that_looks_like_a_blobs_name_is_declared() -> None:
     found = {name for name, field in FIELDS.items() if _is_digest(field)}
     named = {name for name, field in FIELDS.items() if mark_of(field.type) is not None}
     assert named == {
-        "Artifact.checksum", "Captured.sha256", "ModelImage.sha256", "Picture.sha256", "PlaFrameObserved.sha256",
+        "Artifact.checksum",
+        "Captured.sha256",
+        "ModelImage.sha256",
+        "Picture.sha256",
+        "PlaFrameObserved.sha256",
+        "GuestCallAsked.input_sha256",
+        "GuestCallEnded.output_sha256",
     }
     assert found - named == DIGESTS
 
@@ -86,7 +96,8 @@ def test_what_stands_beside_a_blobs_name_is_there() -> None:
 
 def test_every_line_that_names_a_blob_is_found_by_the_name_of_its_field() -> None:
     named = [field for field in FIELDS.values() if mark_of(field.type) is not None]
-    assert {b'"%b":"' % field.encode_name.encode() for field in named} <= set(NEEDLES)
+    for field in named:
+        assert any(needle in b'"%b":"' % field.encode_name.encode() for needle in NEEDLES)
 
 
 def test_the_check_knows_every_type() -> None:

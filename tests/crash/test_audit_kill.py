@@ -37,7 +37,7 @@ Host = Callable[[int, str, str], tuple[int, int]]
 @pytest.fixture(scope="module", autouse=True)
 def preloaded() -> None:
     """Hosts find imported what takes a second each time."""
-    warm.preload("langchain_openai", "pmagent.actors.audit.progress")
+    warm.preload(*warm.OPENAI, "pmagent.actors.audit.progress")
 
 
 @pytest.fixture(scope="module")

@@ -27,7 +27,7 @@ from tests.support.logs import LOG_ID, write_log
 from tests.support.memory_disk import MemoryDisk
 
 MUTATIONS = LOG_MUTATIONS | BLOB_MUTATIONS
-ROUNDS = rounds(100, 6)
+ROUNDS = rounds(100, 3)
 SEGMENT_BYTES = 12_000
 PLAN = """
 - task_id: numbers

@@ -20,7 +20,7 @@ from tests.support.logged import proven_history
 from tests.support.prunable import blobs_in, real_runs, run_id, runs_left
 from tests.support.sandboxes import needs_sandbox
 
-STRIDE = rounds(3, 40)
+STRIDE = rounds(3, 80)
 """One in so many of the system calls is struck."""
 CALLS_MAX = 2_000
 

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module", autouse=True)
 def preloaded() -> None:
     """Commands and daemons find imported what takes a second each time."""
-    warm.preload("langchain_openai", "pmagent.actors.audit.progress")
+    warm.preload("pmagent.actors.audit.progress")
 
 
 @pytest.fixture(scope="module")

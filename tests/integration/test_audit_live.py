@@ -27,7 +27,7 @@ MODEL = ("--model", "openai:gpt-x")
 @pytest.fixture(scope="module", autouse=True)
 def preloaded() -> None:
     """Commands and daemons find imported what takes a second each time."""
-    warm.preload("langchain_openai", "pmagent.actors.audit.progress")
+    warm.preload(*warm.OPENAI, "pmagent.actors.audit.progress")
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx2
@@ -52,6 +52,11 @@ class Up:
     def served(self) -> address.Address:
         """Its console, as soon as it is served."""
         self.until("the console is served")
+        return self.console
+
+    @property
+    def console(self) -> address.Address:
+        """Where it is served."""
         found = address.read(ConsolePaths(Layout(self.workspace)).address)
         assert found is not None
         return found
@@ -102,53 +107,57 @@ def entered(served: address.Address, workspace: Path) -> httpx2.Client:
     return client
 
 
-def test_a_new_user_comes_in_by_the_printed_address_once(workspace: Path) -> None:
-    with up(workspace) as daemon:
-        served = daemon.served()
-        printed = spawn("--workspace", str(workspace), "console", cwd=workspace)
-        with httpx2.Client(base_url=served.url, timeout=SECONDS) as client:
-            assert client.get("/").headers["location"] == "/sign-in"
-            assert client.get(printed.lines[0]).headers["location"] == "/"
-            assert client.get("/").status_code == 200
-        with httpx2.Client(base_url=served.url, timeout=SECONDS) as another:
-            assert another.get(printed.lines[0]).status_code == 403
-            assert another.get("/").status_code == 303
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
+    """A daemon whose console is served; it goes on."""
+    with up(fresh_example(tmp_path_factory.mktemp("shared") / "workspace")) as daemon:
+        daemon.served()
+        yield daemon
         assert daemon.end() == 0
-        assert gone(served.pid)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=["SIGTERM", "SIGKILL"])
-def test_however_the_daemon_ends_its_console_ends_and_the_next_one_has_the_same_address(
-    workspace: Path, number: signal.Signals
-) -> None:
-    with up(workspace) as daemon:
-        first = daemon.served()
-        client = entered(first, workspace)
-        daemon.process.send_signal(number)
-        daemon.process.communicate(timeout=SECONDS)
-        assert gone(first.pid)
-    with up(workspace) as daemon, closing(client):
-        second = daemon.served()
-        assert (second.url, second.pid != first.pid) == (first.url, True)
-        assert client.get("/").status_code == 200, "who was signed in still is"
+def test_a_new_user_comes_in_by_the_printed_address_once(shared: Up) -> None:
+    printed = spawn("--workspace", str(shared.workspace), "console", cwd=shared.workspace)
+    with httpx2.Client(base_url=shared.console.url, timeout=SECONDS) as client:
+        assert client.get("/").headers["location"] == "/sign-in"
+        assert client.get(printed.lines[0]).headers["location"] == "/"
+        assert client.get("/").status_code == 200
+    with httpx2.Client(base_url=shared.console.url, timeout=SECONDS) as another:
+        assert another.get(printed.lines[0]).status_code == 403
+        assert another.get("/").status_code == 303
 
 
-def test_the_console_gives_way_to_its_daemon(workspace: Path) -> None:
-    with up(workspace) as daemon:
-        console, theirs = daemon.served().pid, daemon.process.pid
-        assert os.getpriority(os.PRIO_PROCESS, console) >= os.getpriority(os.PRIO_PROCESS, theirs) + 10
-        assert os.getsid(console) == os.getsid(theirs), "else niceness would not count between them"
-        assert os.getpgid(console) != os.getpgid(theirs), "Ctrl-C is the daemon's"
+def test_the_console_gives_way_to_its_daemon(shared: Up) -> None:
+    console, theirs = shared.console.pid, shared.process.pid
+    assert os.getpriority(os.PRIO_PROCESS, console) >= os.getpriority(os.PRIO_PROCESS, theirs) + 10
+    assert os.getsid(console) == os.getsid(theirs), "else niceness would not count between them"
+    assert os.getpgid(console) != os.getpgid(theirs), "Ctrl-C is the daemon's"
 
 
-def test_a_console_that_is_killed_is_started_again_and_the_daemon_goes_on(workspace: Path) -> None:
-    with up(workspace) as daemon:
-        first = daemon.served()
-        os.kill(first.pid, signal.SIGKILL)
-        assert "exit_code=-9" in daemon.until("the console has ended")
-        assert daemon.served().url == first.url
-        assert pmagent(workspace, "status", "--require-daemon").code == 0
-        assert daemon.end() == 0
+def test_a_console_that_is_killed_is_started_again_and_the_daemon_goes_on(shared: Up) -> None:
+    first = shared.console
+    os.kill(first.pid, signal.SIGKILL)
+    assert "exit_code=-9" in shared.until("the console has ended")
+    assert shared.served().url == first.url
+    assert pmagent(shared.workspace, "status", "--require-daemon").code == 0
+
+
+def test_however_the_daemon_ends_its_console_ends_and_the_next_one_has_the_same_address(workspace: Path) -> None:
+    client: httpx2.Client | None = None
+    addresses = []
+    for number in (signal.SIGTERM, signal.SIGKILL, signal.SIGTERM):
+        with up(workspace) as daemon:
+            served = daemon.served()
+            client = client or entered(served, workspace)
+            assert client.get("/").status_code == 200, "who was signed in still is"
+            daemon.process.send_signal(number)
+            daemon.process.communicate(timeout=SECONDS)
+            assert gone(served.pid)
+        addresses.append(served)
+    assert client
+    client.close()
+    assert len({one.url for one in addresses}) == 1
+    assert len({one.pid for one in addresses}) == len(addresses)
 
 
 def test_a_port_that_is_taken_is_told_and_commands_are_answered_all_the_same(workspace: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pmagent._origin import PACKAGES
-from tests.support.commands import SECONDS, clean_environment
+from tests.support.commands import SECONDS, answers, clean_environment, in_turn
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "area"
@@ -25,6 +25,7 @@ MOST = {"actor": 4, "event": 3, "projection": 2, "command": 2, "page": 3}
 """So many files each touches at most."""
 
 PAGE = """
+import pmagent
 import sys
 from pathlib import Path
 from starlette.testclient import TestClient
@@ -33,7 +34,7 @@ from pmagent.console.pages.context import PageContext
 page = TestClient(application(PageContext(Path.cwd()))).get("/greetings")
 assert page.status_code == 200, page.text
 assert '<a href="/greetings" data-key="e"' not in page.text, "nobody is signed in"
-print(page.text)
+print(pmagent.__file__, page.text, sep=chr(10))
 """
 
 
@@ -77,20 +78,17 @@ def test_the_example_works(project: Path, workspace: Path) -> None:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    def pmagent(*arguments: str) -> str:
-        return run("-m", "pmagent", *arguments)
-
-    assert str(project) in run("-c", "import pmagent; print(pmagent.__file__)")
-    assert "greet somebody" in pmagent("--help")
-    for _ in range(2):
-        pmagent("greet", "Ada")
-    assert json.loads(pmagent("greet", "Ada", "--format", "json"))["times"] == 3
-    assert re.search(r"▸ greeting.celebrated .* Ada has been ", pmagent("log", "tail", "--type", "greeting.*"))
+    greetings = ["greet Ada"] * 2 + ["greet Ada --format json"]
+    looks = ["--help", "log tail --type greeting.*", "rebuild --check", "replay", "sim --seed 1"]
+    *_, third, told, tail, _, replayed, _ = answers(run(*in_turn([*greetings, *looks])))
+    assert json.loads(third)["times"] == 3
+    assert "greet somebody" in told
+    assert re.search(r"▸ greeting.celebrated .* Ada has been ", tail)
+    assert "equal" in replayed
     assert json.loads((workspace / "greetings.json").read_text()) == {"Ada": 3}
-    pmagent("rebuild", "--check")
-    assert "equal" in pmagent("replay")
-    assert "Ada" in run("-c", PAGE)
-    pmagent("sim", "--seed", "1")
+    place, page = run("-c", PAGE).split("\n", 1)
+    assert str(project) in place
+    assert "Ada" in page
     run("-m", "pmagent.contracts.generate")
     made = project / "contracts" / "schemas" / "greeting" / "v1"
     assert {file.stem for file in made.iterdir()} == {"greeting.requested", "greeting.given", "greeting.celebrated"}

@@ -13,6 +13,7 @@ import pytest
 
 from tests.support import warm
 from tests.support.commands import PMAGENT, SECONDS, clean_environment, invoke
+from tests.support.effort import some
 
 
 def commands() -> Iterator[bytes]:
@@ -42,7 +43,7 @@ def test_a_device_that_is_ended_says_nothing_and_takes_its_link_away(tmp_path: P
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize("ending", some([signal.SIGTERM, signal.SIGHUP, signal.SIGINT], 1))
 def test_a_demo_that_is_ended_puts_everything_away(tmp_path: Path, ending: signal.Signals) -> None:
     demo = warm.Popen(
         [*PMAGENT, "pla", "demo"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,

@@ -18,6 +18,7 @@ from pmagent.actors.orchestra.planning import effects as planner
 from pmagent.contracts.orchestra_events import PlannerFailed, PlannerReplied
 from pmagent.events.event import Event
 from tests.support.cases import each
+from tests.support.effort import rounds
 from tests.support.held_clock import held_clock
 from tests.support.planners import RUN, SECONDS, StandIn, all_end, planner_program, raw, request
 
@@ -248,7 +249,7 @@ def test_when_we_are_killed_the_planner_ends_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@each("milliseconds", range(0, 120, 10))
+@each("milliseconds", range(0, 120, rounds(10, 30)))
 def test_whenever_we_are_killed_the_planner_ends_too(tmp_path: Path, milliseconds: int) -> None:
     stand_in = StandIn(tmp_path / f"bin{milliseconds}", {"hang": "deaf", "grandchild": True})
     with caller(stand_in, tmp_path) as process:

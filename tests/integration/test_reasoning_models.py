@@ -24,7 +24,7 @@ ASKED = ("oa", "decision", "Add a page to the manual", "--engine", "langchain", 
 @pytest.fixture(scope="module", autouse=True)
 def preloaded() -> None:
     """Commands and daemons find imported what takes a second each time."""
-    warm.preload("langchain_openai")
+    warm.preload(*warm.OPENAI)
 
 
 @pytest.fixture(params=[False, True], ids=["alone", "daemon"])

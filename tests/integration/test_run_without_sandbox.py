@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from pmagent.workspace.layout import Layout
+from tests.support import warm
 
 PLAN = "- {task_id: one, intent: x, tools: [echo]}\n"
 
@@ -17,7 +18,7 @@ def run(workspace: Path, path: str, *more: str) -> subprocess.CompletedProcess[s
     (workspace / "plan.yaml").write_text(PLAN)
     command = [sys.executable, "-I", "-m", "pmagent", "--workspace", str(workspace), "run", "x", *more]
     environment = {**os.environ, "PATH": path}
-    return subprocess.run(
+    return warm.run(
         [*command, "--plan", str(workspace / "plan.yaml")], env=environment, capture_output=True, text=True, check=False
     )
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from pmagent.actors.core.engine import Engine
 from pmagent.actors.core.snapshot import EngineState, Snapshot, decode_snapshot, encode_snapshot
@@ -21,7 +23,7 @@ from pmagent.events.segments import SegmentReader
 from pmagent.events.sequencer import Sequencer
 from pmagent.projections.core.documents import Documents
 from pmagent.projections.registry import all_projections
-from pmagent.service import cache
+from pmagent.service import cache, host
 from pmagent.service.folding import fold_into
 from pmagent.service.operations import call, offline_status
 from pmagent.workspace.layout import Layout
@@ -117,6 +119,19 @@ def test_an_old_snapshot_is_a_good_start(workspace: Path) -> None:
 
     assert 0 < position < engine.sequencer.position
     assert engine.states == new_state
+
+
+async def test_a_snapshot_is_of_the_code_that_ran_also_where_another_release_lies_at_the_end(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran = cache.code_digest.__wrapped__()
+    monkeypatch.setattr(cache, "code_digest", lru_cache(cache.code_digest.__wrapped__))
+    monkeypatch.setattr(host, "code_digest", cache.code_digest)
+    async with host.open_host(workspace, "tests"):
+        monkeypatch.setattr(cache, "sources", lambda _: [])
+    snapshot = decode_snapshot(Layout(workspace).snapshot.read_bytes())
+    assert snapshot is not None
+    assert snapshot.code == ran
 
 
 def test_status_without_a_daemon_writes_nothing(workspace: Path) -> None:

@@ -23,6 +23,7 @@ from zipfile import ZipFile
 import pytest
 
 from pmagent._origin import PACKAGES
+from tests.support.commands import answers, in_turn
 from tests.support.sandboxes import needs_sandbox
 
 pytestmark = pytest.mark.slow
@@ -254,9 +255,9 @@ def repository(tmp_path: Path) -> Path:
 
 def test_without_extras_a_workspace_works(base: Installed, repository: Path) -> None:
     """The lines of README and of docs/first-hour.md, below, work without extras, too."""
-    for command in ("init", "run hello --plan plan.yaml --trust-workspace", "replay", "rebuild --check", "doctor"):
-        answer = base.run(["pmagent", *command.split()], repository, HOME=str(repository.parent))
-        assert answer.returncode == 0, (command, answer.stdout, answer.stderr)
+    lines = ("init", "run hello --plan plan.yaml --trust-workspace", "replay", "rebuild --check", "doctor")
+    answer = base.run(["python", "-I", *in_turn(lines)], repository, HOME=str(repository.parent))
+    assert answer.returncode == 0, (answer.stdout, answer.stderr)
     answer = base.run(["python", "-I", "-c", IMPORT_ALL], repository)
     assert (answer.returncode, answer.stdout) == (0, "[]\n"), answer.stderr
 
@@ -273,7 +274,7 @@ def test_without_its_extra_an_audit_names_what_is_missing(base: Installed, repos
 
 INSTALLING = ["uv tool install .", "pipx install ."]
 """The lines of docs/first-hour.md for which the environment with the wheel stands."""
-ELSEWHERE = ["pmagent console", "pmagent pla demo"]
+ELSEWHERE = ["console", "pla demo"]
 """Lines of README for a daemon, and for a workspace of its own; tests/integration/test_readme.py has them."""
 STRANGER = 54321
 PROCESSOR_SECONDS = 60.0
@@ -349,8 +350,8 @@ def test_the_first_hour_leads_an_ordinary_user_to_a_green_run(newcomer: Newcomer
 
 @needs_sandbox
 def test_the_commands_of_readme_work_from_top_to_bottom(newcomer: Newcomer) -> None:
-    lines = [line for line in typed("README.md") if line.startswith("pmagent ")]
+    lines = [line.removeprefix("pmagent ") for line in typed("README.md") if line.startswith("pmagent ")]
     assert len(lines) > 12
-    for line in lines:
-        if line not in ELSEWHERE:
-            assert newcomer.do(line).stdout, line
+    there = [line for line in lines if line not in ELSEWHERE]
+    said = answers(newcomer.do(shlex.join(["python", "-I", *in_turn(there)])).stdout)
+    assert [line for line, text in zip(there, said, strict=True) if not text] == []

@@ -10,7 +10,8 @@ locale, a dynamic linker's settings) is executed.
 
 An executed process differs in these points, so that tests of them execute:
 
-- modules are loaded that the command did not import itself, so a missing import or a slow start is not seen;
+- modules are loaded that the command did not import itself, and tables worked out that it keeps, so a missing import or
+  a slow start is not seen;
 - ``/proc/PID/cmdline``, ``environ`` and ``sys.orig_argv`` are those of the parent;
 - resource limits, blocked signals and the seed of ``hash`` are those of the parent, which has them from this process;
 - nothing before ``__main__`` runs: not the interpreter's start, not ``site``;
@@ -48,10 +49,14 @@ MESSAGE_BYTES: Final = 100_000
 """A request that is longer is executed: a datagram has a limit."""
 DESCRIPTORS: Final = 64
 PRELOADED: Final = (
-    "pmagent.cli.app", "pmagent.cli.messages", "pmagent.service.daemon", "pmagent.service.operations",
-    "pmagent.replay.replayer",
+    "anyio._backends._asyncio", "pmagent.cli.app", "pmagent.cli.messages", "pmagent.cli.run", "pmagent.cli.jobs",
+    "pmagent.cli.log.verify", "pmagent.cli.oa", "pmagent.cli.oa_reasoning", "pmagent.cli.oa_reasoning_input",
+    "pmagent.cli.pla.common", "pmagent.cli.replay", "pmagent.events.recovery", "pmagent.events.segment_store",
+    "pmagent.replay.replayer", "pmagent.service.daemon", "pmagent.service.operations",
 )
 """See ``preload`` for more."""
+OPENAI: Final = ("langchain_openai", "openai.resources", "httpcore")
+"""Those of a model's client, which takes two seconds; half of them only when it first asks."""
 AT_START: Final = ("LC_", "LANG", "LD_", "GLIBC_", "MALLOC_", "OPENSSL_")
 """Variables of these names are read before ``__main__`` runs."""
 
@@ -234,6 +239,23 @@ def _load(modules: Iterable[str]) -> None:
     gc.freeze()  # nobody's collector touches what all share
 
 
+def _work_out() -> None:
+    """Work out what each process keeps once it has worked it out."""
+    from pmagent.actors.registry import libraries
+    from pmagent.contracts.payload import types
+    from pmagent.service.cache import code_digest
+    from pmagent.service.host import load_parts
+    from pmagent.service.noted import code_stamp
+    from pmagent.service.secrets import choices
+    from pmagent.service.shapes import work_out_shapes
+    from pmagent.workspace.settings import settings_table
+
+    load_parts()
+    for work_out in (work_out_shapes, settings_table, libraries, code_digest, code_stamp):
+        work_out()
+    choices(frozenset(types().values()))
+
+
 def _serve(channel: socket.socket) -> _Start | None:
     """Start what is asked for; returns in each process that was started, and, None, at the end."""
     while True:
@@ -309,11 +331,7 @@ def _main() -> None:
         signal.signal(ignored, signal.SIG_DFL)
     for name in PRELOADED:
         importlib.import_module(name)
-    from pmagent.service.host import load_parts
-    from pmagent.service.shapes import work_out_shapes
-
-    load_parts()
-    work_out_shapes()
+    _work_out()
     _load(())
     start = _serve(channel)
     if start is None:

@@ -204,4 +204,4 @@ def test_twice_the_code_takes_about_twice_the_steps() -> None:
             sys.setprofile(None)
         return calls
 
-    assert steps(160) < 12 * steps(20)
+    assert steps(80) < 6 * steps(20)

@@ -20,6 +20,7 @@ from pmagent.contracts.audit_events import AuditLimits
 from pmagent.events.errors import PmagentError
 from tests.support import pdfs
 from tests.support.cases import each
+from tests.support.effort import rounds
 
 JUDGES = "Three judges score the same evidence. The Prosecutor attacks it, the Defense credits effort."
 HISTORY = "Forty commits tell how the auditor was built."
@@ -111,10 +112,11 @@ def test_the_tools_take_what_the_contract_says(tool: str, parameters: list[str])
 
 @pytest.mark.slow
 def test_a_report_of_two_thousand_pages_is_ingested_and_one_more_is_too_many(tmp_path: Path) -> None:
-    path = pdfs.plain_pages(tmp_path / "r.pdf", (f"Page {number} tells of judge {number}." for number in range(2_000)))
-    with ingest_pdf(path) as long:
-        assert (long.pages, len(long.segments)) == (2_000, 2_000)
-        assert long.query("judge 1234").startswith("[page 1235] ")
+    most = rounds(AuditLimits().pdf_pages, 200)
+    path = pdfs.plain_pages(tmp_path / "r.pdf", (f"Page {number} tells of judge {number}." for number in range(most)))
+    with ingest_pdf(path, limits=AuditLimits(pdf_pages=most)) as long:
+        assert (long.pages, len(long.segments)) == (most, most)
+        assert long.query("judge 123").startswith("[page 124] ")
     longer = pdfs.plain_pages(tmp_path / "l.pdf", ("x" for _ in range(2_001)))
     with pytest.raises(PDFParseError, match="has 2,001 pages; the limit is 2,000"):
         ingest_pdf(longer)

@@ -18,6 +18,7 @@ from pmagent.jobs.history import opened
 from pmagent.jobs.kinds import AUDITS, RUNS
 from pmagent.workspace.layout import Layout
 from tests.support.cases import each
+from tests.support.effort import rounds
 from tests.support.pages import assert_quiet, page, pages, recorded, written
 from tests.support.recorded import as_event
 
@@ -58,8 +59,9 @@ def test_what_is_told_is_what_a_first_look_tells(
     blobs = [blob.read_bytes() for blob in Layout(tmp_path / "recorded").blobs.rglob("*") if blob.is_file()]
     written(workspace, history[:1], blobs, log_id)
     following = JobCache(Layout(workspace))
-    for start in range(1, len(history), 29):
-        written(workspace, history[start : start + 29], log_id=log_id)
+    step = rounds(29, 97)
+    for start in range(1, len(history), step):
+        written(workspace, history[start : start + step], log_id=log_id)
         assert told(following) == told(JobCache(Layout(workspace)))
 
 

@@ -127,27 +127,6 @@ def test_dspys_exceptions_are_known(error: str, told: dict[str, Any], expected: 
     assert found.key == (told.get("status") == 401)
 
 
-def test_nothing_is_kept_on_the_disk(tmp_path: Path) -> None:
-    script = (
-        "import sys, anyio\n"
-        "from dspy.utils import DummyLM\n"
-        "from pmagent.actors.model.program import prepare\n"
-        "from pmagent.contracts.model import ModelAsked\n"
-        "asked = ModelAsked(engine='dspy', model='m', action='diagnostic', program='SafeOPSDecision',"
-        " inputs={'envelope': {}, 'evidence': {}})\n"
-        "fields = {'allowed_action': 'WARN', 'safety_check_summary': 's', 'rationale': 'r', 'conditions': '[]',"
-        " 'warnings': '[]'}\n"
-        "print(prepare(DummyLM([fields]), asked)().fields['allowed_action'])\n"
-    )
-    environ = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "XDG_CACHE_HOME": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, "-I", "-W", "error", "-c", script], capture_output=True, text=True, check=True, timeout=60,
-        env=environ, cwd=tmp_path,
-    )
-    assert done.stdout == "WARN\n"
-    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
-
-
 @pytest.mark.slow
 def test_a_real_client_is_called_and_nothing_else_leaves_the_machine(tmp_path: Path) -> None:
     """In a process of its own: what is fetched while packages are imported is seen too."""

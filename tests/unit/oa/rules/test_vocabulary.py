@@ -45,7 +45,8 @@ def test_a_list_that_is_empty_or_holds_no_plain_words_is_named(content: str) -> 
 
 def test_other_words_are_other_code(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(cache, "PLACE", str(tmp_path))
-    (tmp_path / "actors").mkdir()
+    for package in ("actors", "contracts", "events", "projections"):
+        (tmp_path / package).mkdir()
     digests = set()
     for word in ("drop", "keep"):
         (tmp_path / "actors" / "vocabulary.toml").write_text(f'word = "{word}"')

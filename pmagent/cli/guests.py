@@ -1,0 +1,283 @@
+"""``pmagent guests``: agents' sessions; ``approvals``: what waits for a decision; ``note``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+import msgspec
+
+from pmagent.clean import shorten
+from pmagent.cli.frame import App, Command, command, format_option, pass_app, request_option, same_request
+from pmagent.cli.output import Output, Styled
+from pmagent.cli.pla.common import acting, ask, is_answered, operator_option, proof_of, refusal, secret_option
+from pmagent.events.errors import PmagentError
+from pmagent.exitcodes import Exit
+from pmagent.when import duration
+
+if TYPE_CHECKING:
+    from pmagent.service.answer import Answer
+
+FOLDER: Final = "guests"
+_PROOFS: Final = {
+    "": Styled("▸ open", "cyan"), "gated": Styled("✓ gated", "green"), "in_part": Styled("! gated in part", "red"),
+    "not_proven": Styled("! not proven", "yellow"),
+}  # fmt: skip
+_COUNT: Final = 20
+
+
+class NoSession(PmagentError, exit_code=1):
+    """There is no such session, or more than one whose id begins so."""
+
+
+class _Session(msgspec.Struct, frozen=True):
+    """A session's document, as far as a list shows it."""
+
+    session: str
+    began: str
+    last: str = ""
+    harness: str = ""
+    mode: str = ""
+    proof: str = ""
+    unseen: int = 0
+    asked: int = 0
+    allow: int = 0
+    ask: int = 0
+    deny: int = 0
+    waiting: int = 0
+
+
+@command("pmagent guests", "pmagent guests 5b0c7a52", "pmagent guests --format json", reads=True)
+@click.argument("session", required=False, metavar="[ID]")
+@click.option(
+    "-n",
+    "--lines",
+    "count",
+    type=click.IntRange(1, 10_000),
+    default=_COUNT,
+    metavar="N",
+    help=f"N at most [default: {_COUNT}].",
+)
+def guests(app: App, session: str | None, count: int, format: str) -> int:
+    """Sessions of agents, those that wait for a decision first; or the session ID: its calls, verdicts and ends.
+
+    ID may be the beginning of an id. pmagent connect puts an agent under control; pmagent guests tail follows all."""
+    ask(app, "guests.written")
+    folder = app.workspace / FOLDER
+    if session is not None:
+        return _one(app, folder, session, format)
+    found = [msgspec.json.decode(file.read_bytes(), type=_Session) for file in folder.glob("*.json")]
+    found.sort(key=lambda one: (one.waiting > 0, not one.proof, one.last), reverse=True)
+    document = {"sessions": [msgspec.to_builtins(one) for one in found[:count]], "count": len(found)}
+    app.output.answer(format, document, lambda: _screen(app.output, found[:count], len(found)))
+    return Exit.DONE
+
+
+def _one(app: App, folder: Path, session: str, format: str) -> int:
+    found = sorted(file for file in folder.glob("*.json") if file.stem.startswith(session))
+    exact = [file for file in found if file.stem == session]
+    if len(exact or found) != 1:
+        what = f"{len(found)} sessions have an id that begins so" if found else f"there is no session {session}"
+        raise NoSession(what, "pmagent guests lists them")
+    file = (exact or found)[0]
+    if format == "json":
+        app.output.document(msgspec.json.decode(file.read_bytes()))
+    else:
+        with app.output.paged(wanted=app.pager):
+            app.output.block(file.with_suffix(".md").read_text("utf-8").rstrip("\n"))
+    return Exit.DONE
+
+
+def _screen(output: Output, found: list[_Session], count: int) -> None:
+    for one in found:
+        mark = Styled(f"◦ {one.waiting} waiting", "yellow") if one.waiting else _PROOFS[one.proof]
+        unseen = f", {one.unseen} past the gate" if one.unseen else ""
+        output.line(mark, f"  {one.session}  {one.harness}, {one.mode}, {output.moment(one.last)}: asked {one.asked}, "
+                          f"allow {one.allow}, ask {one.ask}, deny {one.deny}{unseen}")  # fmt: skip
+    if not found:
+        output.line("no agent has been seen here")
+        output.note(Styled("hint:", "cyan"), " pmagent connect claude; pmagent import claude reads what there was")
+    if count > len(found):
+        output.note(f"{count - len(found)} older ones: pmagent guests -n {count}")
+
+
+@command(
+    "pmagent guests tail",
+    "pmagent guests tail -n 50 --session 5b0c7a52-1f0e-4f5e-9a53-3d0b8c1f2e77",
+    name="guests tail",
+    reads=True,
+    format=format_option(lines=True),
+)
+@click.option("-n", "--lines", default="20", metavar="N", help="Begin with the last N events [default: 20].")
+@click.option("--session", metavar="ID", help="Only of this session.")
+@click.option("--no-follow", is_flag=True, help="End there.")
+def tail(_app: App, lines: str, session: str | None, no_follow: bool, format: str) -> int:
+    """What agents do, live, one event a line, until Ctrl-C: pmagent log tail, of their events."""
+    from pmagent.cli.log.tail import tail as log_tail
+
+    given: dict[str, Any] = dict.fromkeys(("since", "until", "after", "grep", "exit_on", "timeout"), None) | {
+        "match": (),
+        "exclude": (),
+        "actors": (),
+        "everything": False,
+        "show_cursor": False,
+    }
+    follow = not no_follow
+    code = click.get_current_context().invoke(
+        log_tail, lines=lines, follow=follow, types=("guest.*",), correlations=(session,) if session else (),
+        format=format, **given,
+    )  # fmt: skip
+    return int(code)
+
+
+# --- approvals ------------------------------------------------------------------------------------------------------
+
+
+@command("pmagent approvals", "pmagent approvals --format json")
+def approvals(app: App, format: str) -> int:
+    """Calls of agents that wait for a decision, and approvals that were not used yet.
+
+    Proposals to type wait elsewhere: pmagent pla list."""
+    answer = ask(app, "guests.approvals")
+    app.output.answer(format, answer.document, lambda: _waiting(app.output, answer.document["approvals"]))
+    return answer.exit_code
+
+
+def _waiting(output: Output, items: list[dict[str, Any]]) -> None:
+    for one in items:
+        mark = Styled("✓ approved, not used", "green") if one["given"] else Styled("◦ waits", "yellow")
+        more = f", {len(one['operators'])} of {one['needed']}" if one["needed"] > 1 else ""
+        until = output.moment(one["expires"])
+        output.line(mark, f"  {one['approval']}  {one['harness']} {one['tool']}{more}, until {until}")
+        output.line("    ", Styled(shorten(one["text"], output.columns - 4), "dim"))
+    if not items:
+        output.line("no call waits for a decision")
+    else:
+        output.note(Styled("hint:", "cyan"), " pmagent approvals show NUMBER")
+
+
+@command("pmagent approvals show 4711", name="approvals show")
+@click.argument("number", type=click.IntRange(1))
+def show(app: App, number: int, format: str) -> int:
+    """Exactly what the call NUMBER would do, and why it waits. What the log masks is masked here."""
+    answer = ask(app, "guests.approvals", approval=number)
+    app.output.answer(format, answer.document, lambda: _show(app.output, answer.document))
+    return answer.exit_code
+
+
+def _show(output: Output, one: dict[str, Any]) -> None:
+    by = f", approved by {', '.join(one['operators'])}" if one["operators"] else ""
+    output.line(Styled("✓ approved, not used" if one["given"] else "◦ waits", "yellow"),
+                f": {one['approval']}, {one['needed']} operator(s){by}")  # fmt: skip
+    who = f"{one['harness']}, session {one['session']}" + (f", subagent {one['agent']}" if one["agent"] else "")
+    output.line(f"  agent    {who}")
+    output.line(f"  tool     {one['tool']} in {one['cwd']}")
+    for line in one["lines"]:
+        output.line("    ", Styled(line, {"+": "green", "-": "red"}.get(line[:1], "bold")))
+    facts = one["facts"]
+    for name in ("reads", "writes", "hosts", "unclear"):
+        if facts.get(name):
+            output.line(f"  {name:<8} {', '.join(facts[name])}")
+    output.line(f"  because  {'; '.join(one['reasons'])} ({', '.join(one['rules'])})")
+    output.line(f"  digest   {one['digest']}")
+    output.line(f"  asked    {output.moment(one['asked'])}, expires {output.moment(one['expires'])}")
+
+
+@click.command("approvals approve", cls=Command, example=[
+    "pmagent approvals approve 4711",
+    "pmagent approvals approve 4711 --digest 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    "pmagent approvals approve 4711 --rule 'Bash(npm run build *)' --for 2h",
+])  # fmt: skip
+@click.argument("number", type=click.IntRange(1))
+@click.option("--digest", metavar="HEX", help="The digest that was shown; without it, the call is shown now.")
+@click.option("--rule", default="", metavar="RULE", help="Also allow such calls in this session from now on.")
+@click.option("--for", "lasting", default="1h", metavar="DURATION", help="For so long, 7 days at most [default: 1h].")
+@click.option("--note", default="", metavar="TEXT", help="A note, for the log.")
+@secret_option()
+@operator_option()
+@request_option()
+@format_option()
+@pass_app
+def approve(
+    app: App,
+    number: int,
+    digest: str | None,
+    rule: str,
+    lasting: str,
+    note: str,
+    secret_stdin: bool,
+    operator: str | None,
+    request: str | None,
+    format: str,
+) -> int:
+    """Let the call NUMBER through, once: the agent that waits goes on, or its identical retry passes.
+
+    On a terminal the call is shown, and typing yes approves it; elsewhere --digest names what was shown. Exit 1: it was
+    refused, with the reason."""
+    if secret_stdin and digest is None:
+        raise click.UsageError("--secret-stdin takes stdin: say what was shown, with --digest")
+    who, shown = acting(app, operator), None
+    if digest is None:
+        shown = ask(app, "guests.approvals", approval=number).document
+        if not (is_answered() and app.output.is_seen) or format == "json":
+            hint = f"pmagent approvals approve {number} --digest {shown['digest']}"
+            raise click.UsageError(f"nobody is shown anything here, so --digest has to say what was shown: {hint}")
+        _show(app.output, shown)
+        if click.prompt("approve it? yes or no", default="no", err=True) != "yes":
+            app.output.line("nothing was approved")
+            return Exit.NO
+        digest = shown["digest"]
+    proven = proof_of(app, who, wanted=shown is not None and shown["needed"] > 1, from_stdin=secret_stdin)
+    ruled = {"rule": rule, "rule_seconds": duration(lasting)} if rule else {}
+    answer = ask(app, "guests.answer", approval=number, decision="approve", digest=digest, operator=who, channel="cli",
+                 note=note, **ruled, **proven, **same_request(request))  # fmt: skip
+    return _answered(app, answer, format)
+
+
+@click.command("approvals reject", cls=Command, example=["pmagent approvals reject 4711 --reason 'not on a Friday'"])
+@click.argument("number", type=click.IntRange(1))
+@click.option("--reason", default="", metavar="TEXT", help="The reason, for the log.")
+@operator_option()
+@request_option()
+@format_option()
+@pass_app
+def reject(app: App, number: int, reason: str, operator: str | None, request: str | None, format: str) -> int:
+    """Refuse the call NUMBER. One that is approved and was not used yet does not pass any more."""
+    who = acting(app, operator)
+    shown = ask(app, "guests.approvals", approval=number).document
+    answer = ask(app, "guests.answer", approval=number, decision="reject", digest=shown["digest"], operator=who,
+                 channel="cli", note=reason, **same_request(request))  # fmt: skip
+    return _answered(app, answer, format)
+
+
+def _answered(app: App, answer: Answer, format: str) -> int:
+    document = answer.document
+    if format == "json":
+        app.output.document(document)
+    elif not document["answered"]:
+        refusal(app.output, f"{document['approval']} stays as it is", document)
+    elif "given" not in document:
+        app.output.line(Styled("✓ rejected", "green"), f": {document['approval']}")
+    elif document["given"] < document["needed"]:
+        app.output.line(f"{document['given']} of {document['needed']} operators have approved {document['approval']}")
+    else:
+        until = app.output.moment(document["expires"])
+        app.output.line(Styled("✓ approved", "green"), f": {document['approval']}, one such call passes, until {until}")
+    return answer.exit_code
+
+
+@click.command(cls=Command, example=["pmagent note 'the migration begins'", "pmagent note --session 5b0c7a52 done"])
+@click.argument("text")
+@click.option("--session", default="notes", metavar="ID", help="The session that it belongs to [default: notes].")
+@operator_option()
+@request_option()
+@format_option()
+@pass_app
+def note(app: App, text: str, session: str, operator: str | None, request: str | None, format: str) -> int:
+    """Put TEXT into the log, and into a session's report."""
+    answer = ask(app, "guests.note", text=text, session=session, operator=acting(app, operator),
+                 **same_request(request))  # fmt: skip
+    said = f"noted at position {answer.document['position']}"
+    app.output.answer(format, answer.document, lambda: app.output.line(said))
+    return answer.exit_code

@@ -1,0 +1,144 @@
+"""The pages of guests: agents' sessions, one of them as a timeline, a call that waits for operators, and the policy
+(docs/guests.md, docs/policy.md).
+
+A page decides nothing: it hands on what an operator says, with the digest that they were shown, and the guests' actor
+judges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Any, Final
+from urllib.parse import quote
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from pmagent.console.pages.context import context_of, form_of, visitor_of
+from pmagent.contracts.control import REASON_CHARS_MAX
+from pmagent.contracts.guests import GUESTS
+from pmagent.projections.guests.report import CallLine
+from pmagent.service.wire import RemoteError
+
+LIVE: Final = ("guest.",)
+SHOWN_MAX: Final = 500
+"""So many calls of a session are shown, the newest."""
+_LASTING: Final = (("900", "15 minutes"), ("3600", "an hour"), ("28800", "8 hours"))
+
+
+async def listing(request: Request) -> Response:
+    """``GET /agents``: calls that wait, then the sessions, those first whose calls wait."""
+    context = context_of(request)
+    return await context.page(
+        request, "agents.html", title="Agents", section="agents", live=LIVE, command=("pmagent", GUESTS),
+        waiting=(await context.standing("guests.approvals")).document["approvals"],
+        sessions=(await context.standing("guests.sessions")).document["sessions"],
+    )
+
+
+async def show(request: Request) -> Response:
+    """``GET /agents/{session}``: a session as a timeline. Raises HTTPException (404)."""
+    context, name = context_of(request), str(request.path_params["session"])
+    try:
+        session = (await context.ask("guests.sessions", session=name)).document
+    except RemoteError as error:
+        if error.kind != "NoSuchSession":
+            raise
+        raise HTTPException(404, f"{error.message}; {error.hint}.") from error
+    calls = msgspec.convert(session["calls"], list[CallLine])
+    return await context.page(
+        request, "agent.html", title=f"Session {name[:8]}", section="agents", live=LIVE, session=session,
+        calls=calls[-SHOWN_MAX:], left_out=max(0, len(calls) - SHOWN_MAX), command=("pmagent", GUESTS, name),
+    )
+
+
+async def call(request: Request) -> Response:
+    """``GET /agents/calls/{number}``: exactly what a call would do, and the forms that decide."""
+    return await _call(request)
+
+
+async def _call(
+    request: Request, reasons: Sequence[str] = (), mends: Sequence[str] = (), status: int = 200
+) -> Response:
+    context, number = context_of(request), _number(request)
+    found: dict[str, Any] | None = None
+    try:
+        found = (await context.ask("guests.approvals", approval=number)).document
+    except RemoteError as error:
+        if error.kind != "NothingWaits":
+            raise
+        status, reasons, mends = max(status, 404), [*reasons, error.message], [*mends, f"/log/{number} has the call"]
+    return await context.page(
+        request, "agent_call.html", title=f"Call {number}", section="agents", status=status, call=found, number=number,
+        reasons=reasons, mends=mends, form=form_of(request) if request.method == "POST" else {}, lasting=_LASTING,
+        live=LIVE if request.method == "GET" else (), note_max=REASON_CHARS_MAX,
+        command=("pmagent", "approvals", "show", str(number)),
+    )  # fmt: skip
+
+
+async def approve(request: Request) -> Response:
+    """POST ``digest``, ``note``, ``rule``, ``rule_seconds``: let exactly that call through, once."""
+    return await _decide(request, "approve")
+
+
+async def reject(request: Request) -> Response:
+    """POST ``digest``, ``note``: refuse the call."""
+    return await _decide(request, "reject")
+
+
+async def _decide(request: Request, decision: str) -> Response:
+    context, visitor, form, number = context_of(request), visitor_of(request), form_of(request), _number(request)
+    if visitor.role != "approve":
+        raise HTTPException(403, "Your role is view: you may look, and decide nothing.")
+    digest, note = form.get("digest", ""), form.get("note", "").strip()
+    rule, seconds = form.get("rule", "").strip(), form.get("rule_seconds", "3600")
+    if len(note) > REASON_CHARS_MAX or seconds not in dict(_LASTING):
+        raise HTTPException(400, f"A note has at most {REASON_CHARS_MAX} characters; a rule lasts as the form offers.")
+    ruled: dict[str, Any] = {"rule": rule, "rule_seconds": float(seconds)} if rule and decision == "approve" else {}
+    about = sha256(f"{visitor.operator}|{decision}|{digest}|{rule}|{seconds}|{note}".encode()).hexdigest()[:16]
+    try:
+        answer = await context.ask(
+            "guests.answer", visitor, request=f"guests.answer-{number}-{about}", approval=number, decision=decision,
+            digest=digest, note=note, **ruled,
+        )
+    except RemoteError as error:
+        return await _call(request, [error.message], [error.hint] if error.hint else [], status=422)
+    if answer.exit_code:
+        return await _call(request, answer.document["reasons"], answer.document["mend"], status=409)
+    return RedirectResponse("/agents", status_code=303)
+
+
+async def policy(request: Request) -> Response:
+    """``GET /policy``: the rules of every layer, and how often each decided."""
+    context = context_of(request)
+    found = (await context.standing("guests.policy")).document
+    return await context.page(
+        request, "policy.html", title="Policy", section="policy", live=("guest.policy_read",), policy=found,
+        command=("pmagent", "policy", "check"),
+    )
+
+
+def _number(request: Request) -> int:
+    return int(request.path_params["number"])
+
+
+def address(session: str) -> str:
+    """The page of a session."""
+    return f"/agents/{quote(session, safe='')}"
+
+
+_ONE: Final = "/agents/calls/{number:int}"
+
+routes: list[BaseRoute] = [
+    Route("/agents", listing, methods=["GET"]),
+    Route(_ONE, call, methods=["GET"]),
+    Route(f"{_ONE}/approve", approve, methods=["POST"]),
+    Route(f"{_ONE}/reject", reject, methods=["POST"]),
+    *(Route(f"{_ONE}/{word}", call, methods=["GET"]) for word in ("approve", "reject")),
+    Route("/agents/{session}", show, methods=["GET"]),
+    Route("/policy", policy, methods=["GET"]),
+]

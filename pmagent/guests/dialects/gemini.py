@@ -1,0 +1,32 @@
+"""Gemini CLI's hooks: Claude Code's dialect with other names, and no ids of calls.
+
+Source: https://geminicli.com/docs/hooks/reference; tried with version 0.61.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from pmagent.contracts.guest_calls import Answer
+from pmagent.guests.dialects import SILENT, Finished, Heard, Printed, claude, refusal
+
+_NAMES: Final = {"BeforeTool": "PreToolUse", "AfterTool": "PostToolUse"}
+
+
+def read(event: str, payload: Mapping[str, Any]) -> Heard:
+    """What happened. Raises msgspec.ValidationError for a payload of another form."""
+    context = payload.get("mcp_context")
+    if isinstance(context, Mapping) and "server_name" in context:
+        payload = {**payload, "mcp_server": {"name": context["server_name"]}}
+    heard = claude.read(_NAMES.get(event, event), payload)
+    if isinstance(heard, Finished) and isinstance(heard.output, Mapping):
+        return msgspec.structs.replace(heard, ok=not heard.output.get("error"))
+    return heard
+
+
+def answer(event: str, answer: Answer, reason: str) -> Printed:
+    """Silence consents; Gemini CLI's own policy goes on holding."""
+    return SILENT if answer == "allow" else refusal(reason)

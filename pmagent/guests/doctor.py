@@ -1,0 +1,136 @@
+"""The part of ``pmagent doctor`` about guests: which harnesses are connected and how, whether the hooks are in force,
+and what can still go past them (docs/guests.md)."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple
+
+from pmagent.events.errors import PmagentError
+from pmagent.guests import codex_trust
+from pmagent.guests.connect import Connection, hook_of, installed_source, number_of, read_record, user_home, version_of
+from pmagent.guests.harnesses import EVENTS, OLDEST, names
+from pmagent.workspace.layout import Layout
+
+PAST: Final = {
+    "claude": "its settings can switch hooks off before a session begins, and files mentioned with @ fire none",
+    "codex": "typing into a program that runs (write_stdin) fires no hook, nor do hosted searches",
+    "gemini": "calls have no ids, and there is no transcript to hold a session against",
+    "cursor": "there is no transcript to hold a session against, and cloud agents skip hooks at first",
+    "copilot": "a hook that is out of time lets the tool run, and subagents may fire none",
+    "opencode": "--pure starts without the plugin, and the batch tool fires one hook for many calls",
+}
+"""What goes past the hooks of each harness, whatever their state."""
+_WALL: Final = "only pmagent guest run, or managed settings, hold against that"
+_VARIABLES: Final = ("PATH", "LD_", "PYTHON", "BASH_ENV", "ENV", "CLAUDE_CODE_SIMPLE", "CLAUDE_CONFIG_DIR")
+"""Variables of a settings file's ``env`` that reach hooks, and change what is started."""
+
+
+class Finding(NamedTuple):
+    """What is wrong, or might be, and what to do."""
+
+    state: Literal["warn", "fail"]
+    text: str
+    remedy: str
+
+
+def look(layout: Layout, environ: Mapping[str, str]) -> tuple[Literal["ok", "warn", "fail"], str, str]:
+    """The state of all connections, in words, and the remedy. Raises PmagentError, OSError."""
+    connections = read_record(layout).connections
+    waiting = len(list(layout.spool.glob("*.json"))) if layout.spool.is_dir() else 0
+    left = f"; {waiting:,} facts wait in the spool for a daemon" if waiting else ""
+    if not connections:
+        return "ok", f"no agent's harness is connected{left}", "pmagent connect claude" if waiting else ""
+    found = [finding for one in connections for finding in _findings(layout, one, environ)]
+    how = ", ".join(f"{one.harness} ({one.scope}, {one.mode}{f', {one.version}' if one.version else ''})"
+                    for one in connections)  # fmt: skip
+    past = [f"{name}: {PAST[name]}" for name in dict.fromkeys(one.harness for one in connections)]
+    text = "; ".join([f"connected: {how}", *(one.text for one in found), "past the hooks: " + ", ".join(past), _WALL])
+    state: Literal["ok", "warn", "fail"] = "fail" if any(one.state == "fail" for one in found) else "warn"
+    return state if found else "ok", text + left, "; ".join(dict.fromkeys(one.remedy for one in found))
+
+
+def _findings(layout: Layout, one: Connection, environ: Mapping[str, str]) -> Iterator[Finding]:
+    hook, again = hook_of(layout), f"pmagent connect {one.harness} --{one.scope} --{one.mode}"
+    try:
+        if Path(hook.file).read_bytes() != installed_source():
+            yield Finding("warn", "the hook is that of another version of pmagent", again)
+    except FileNotFoundError:
+        yield Finding("fail", f"the hook {hook.file} is gone", again)
+    path = Path(one.files[0].path)
+    text = path.read_text("utf-8", "replace") if path.is_file() else ""
+    if path.suffix == ".json":
+        yield from _of_json(one, path, text, layout, again)
+    elif hook.file not in text:
+        yield Finding("fail", f"{path} does not start the hook any more", again)
+    if one.harness == "claude":
+        yield from _of_claude(layout, environ)
+    if one.harness == "codex" and one.scope != "managed":
+        yield from _of_codex(layout, one, environ, again)
+    version = version_of(one.harness, environ)
+    if one.mode == "enforce" and version and number_of(version) < OLDEST.get(one.harness, (0,)):
+        yield Finding("fail", f"{one.harness} {version} lets tools run when a hook fails", f"update {one.harness}")
+
+
+def _of_json(one: Connection, path: Path, text: str, layout: Layout, again: str) -> Iterator[Finding]:
+    try:
+        document: Any = json.loads(text)
+        hooks = document.get("hooks", {})
+        gone = [event for event in EVENTS[one.harness] if not names(hooks.get(event, []), hook_of(layout))]
+    except (ValueError, AttributeError):
+        yield Finding("fail", f"{path} is not understood, so none of its hooks runs", f"mend it, or {again}")
+        return
+    if gone:
+        yield Finding("fail", f"{path} does not start the hook at {', '.join(gone)}", again)
+    if path.stat().st_mode & 0o022:
+        yield Finding("warn", f"{path} may be written by others", f"chmod go-w {path}")
+
+
+def _of_claude(layout: Layout, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """What in any of its settings files switches hooks off, or reaches into them."""
+    workspace, user = layout.workspace, user_home(environ)
+    folder = Path(environ.get("CLAUDE_CONFIG_DIR") or user / ".claude")
+    files = [folder / "settings.json", *(workspace / ".claude" / f"settings{kind}.json" for kind in ("", ".local"))]
+    for path in (*files, Path("/etc/claude-code/managed-settings.json")):
+        if not path.is_file():
+            continue
+        try:
+            document = json.loads(path.read_bytes())
+            env = document.get("env", {})
+        except (ValueError, AttributeError):
+            yield Finding("fail", f"{path} is not understood: Claude Code leaves all of it out, silently", "mend it")
+            continue
+        if document.get("disableAllHooks"):
+            yield Finding("fail", f"{path} switches all hooks off", f"take disableAllHooks out of {path}")
+        for name in env if isinstance(env, dict) else ():
+            if name.startswith(_VARIABLES):
+                yield Finding("warn", f"{path} sets {name}, which reaches hooks", f"take {name} out of its env")
+    for name in ("CLAUDE_CODE_SIMPLE", "CLAUDE_CONFIG_DIR"):
+        if environ.get(name):
+            yield Finding("warn", f"{name} is set here: Claude Code may read other settings, or none", f"unset {name}")
+
+
+def _of_codex(layout: Layout, one: Connection, environ: Mapping[str, str], again: str) -> Iterator[Finding]:
+    config = Path(environ.get("CODEX_HOME") or user_home(environ) / ".codex") / "config.toml"
+    try:
+        document = tomllib.loads(config.read_text("utf-8")) if config.is_file() else {}
+    except (ValueError, UnicodeDecodeError):
+        yield Finding("fail", f"{config} is not understood", "mend it")
+        return
+    if document.get("features", {}).get("hooks") is False:
+        yield Finding("fail", f"{config} switches hooks off", "take hooks = false out of [features]")
+    program = shutil.which("codex", path=environ.get("PATH"))
+    if program is None:
+        yield Finding("warn", "codex is not found here: whether it trusts the hook is not known", "type /hooks in it")
+        return
+    try:
+        left = codex_trust.skipped(program, environ, layout.workspace, Path(one.files[0].path), hook_of(layout))
+    except PmagentError as error:
+        yield Finding("warn", error.message, error.hint)
+        return
+    if left:
+        yield Finding("fail", f"Codex skips the hook at {', '.join(left)}: nobody has trusted it as it is now", again)

@@ -1,0 +1,431 @@
+"""The daemon's side of hooks: what they say becomes facts, and the verdict what they print (docs/guests.md).
+
+All that depends on the machine is looked at here, before the call is recorded. In mode enforce whatever goes wrong here
+refuses; in mode observe nothing is held up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import os
+import secrets
+import stat
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+import anyio
+import anyio.to_thread
+import msgspec
+from msgspec import Meta
+
+from pmagent.actors.core.actor import StoredBlob
+from pmagent.actors.core.intake import Intake
+from pmagent.contracts.effect import RequestRefused
+from pmagent.contracts.guest_calls import Answer, Harness
+from pmagent.contracts.guests import (
+    GUESTS,
+    NAME_CHARS_MAX,
+    PATH_CHARS_MAX,
+    TEXT_CHARS_MAX,
+    GuestAgentStarted,
+    GuestAgentStopped,
+    GuestApprovalUsed,
+    GuestCallAsked,
+    GuestCallClosed,
+    GuestCallDecided,
+    GuestCallEnded,
+    GuestChanged,
+    GuestFact,
+    GuestMode,
+    GuestPolicyRead,
+    GuestSessionEnded,
+    GuestSessionStarted,
+    GuestWaitEnded,
+    SessionId,
+)
+from pmagent.events.atomic import write_atomic
+from pmagent.events.errors import PmagentError
+from pmagent.events.event import Event
+from pmagent.guests import dialects
+from pmagent.guests.dialects import Printed, refusal
+from pmagent.guests.processes import Processes
+from pmagent.guests.proof import held, unseen
+from pmagent.service.host import Host
+
+KEY_BYTES: Final = 32
+INLINE_BYTES: Final = 8 * 1024
+"""A larger input is a blob."""
+SMALL_BYTES: Final = 64 * 1024
+"""What is larger is masked in a thread."""
+WAIT_SECONDS_MAX: Final = 600.0
+LOOK_SECONDS: Final = 0.05
+"""The policy's files are looked at so often: a change of them holds after so long."""
+HOOK: Final = "hook"
+"""The actor of facts that hooks bring."""
+PROSE: Final = {"Bash": ("description",), "Task": ("description",), "Agent": ("description",)}
+"""Fields of an input that only tell people what it is for: an approval does not depend on them."""
+
+_canonical: Final = msgspec.json.Encoder(order="sorted").encode
+_session: Final = msgspec.json.Decoder(SessionId)
+
+
+def _log() -> Any:
+    import structlog  # a host for one command loads none
+
+    return structlog.get_logger("pmagent")
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True):
+    """A hook's line. ``wait``: for how many seconds its harness lets it wait; ``seen``: when it was left in the
+    spool; ``wall``: the wall whose relay passed it on."""
+
+    v: Literal[1]
+    harness: str
+    event: Annotated[str, Meta(max_length=NAME_CHARS_MAX)]
+    mode: GuestMode
+    wait: Annotated[float, Meta(ge=0)] = 0.0
+    version: str = ""
+    wall: str = ""
+    payload: dict[str, Any]
+    seen: Annotated[str, Meta(max_length=32)] = ""
+
+
+_decode: Final = msgspec.json.Decoder(Message).decode
+
+
+class BadHook(PmagentError, exit_code=2):
+    """A hook's line is none."""
+
+
+class Gate:
+    """One for a host. ``hear`` is told of all that becomes durable."""
+
+    def __init__(self) -> None:
+        self.processes = Processes()
+        self._waiting: dict[int, asyncio.Future[bool]] = {}
+        self._key = b""
+        self._boot = secrets.token_hex(8)
+        self._count = 0
+        self._marks: tuple[object, ...] = ()
+        self._paths: tuple[str, ...] | None = None
+        self._looked = 0.0
+
+    def hear(self, events: Sequence[Event], _sums: Sequence[str]) -> None:
+        """Listener: what becomes of calls that wait."""
+        for event in events:
+            data = event.data
+            if isinstance(data, GuestApprovalUsed | GuestCallClosed):
+                waiting = self._waiting.get(data.call_asked)
+                if waiting is not None and not waiting.done():
+                    waiting.set_result(isinstance(data, GuestApprovalUsed))
+
+    # --- a hook's line --------------------------------------------------------------------------------------------
+
+    async def answered(self, host: Host, line: bytes, pid: int, gone: asyncio.Future[None]) -> bytes:
+        """What a hook is to print, as a line."""
+        mode = "enforce"
+        try:
+            message = understood(line)
+            mode = message.mode
+            printed = await self._printed(host, message, line, pid, gone)
+        except PmagentError as error:
+            printed = refusal(f"pmagent: {error.message}; {error.hint}")
+        except Exception:  # noqa: BLE001 - whatever goes wrong here, the hook must be told to refuse
+            _log().exception("a bug in pmagent: a hook is refused")
+            printed = refusal("pmagent: a bug in the daemon; its log says where")
+        if mode == "observe":
+            printed = dialects.SILENT
+        return msgspec.json.encode(printed) + b"\n"
+
+    async def _printed(
+        self, host: Host, message: Message, line: bytes, pid: int, gone: asyncio.Future[None]
+    ) -> Printed:
+        heard = heard_of(message)
+        if isinstance(heard, dialects.Unheard):
+            _log().warning("a hook is not understood", harness=message.harness, hook=message.event, why=heard.why)
+            return refusal(f"pmagent: {heard.why}; pmagent doctor says which versions are known")
+        session = session_of(heard.session)
+        script = message.harness == "script"
+        self.processes.note(session, pid, fresh=isinstance(heard, dialects.Started), itself=script)
+        await self.follow_policy(host)
+        events = await self.told(host, message, heard, large=len(line) > SMALL_BYTES)
+        if isinstance(heard, dialects.Changed) and message.mode == "enforce":
+            why = "pmagent: settings of a session under control stay as they are; end it, change them, and start anew"
+            return _answer(message, "deny", why)
+        if not isinstance(heard, dialects.Asked):
+            return dialects.answer(message.harness, message.event, "none", "")
+        return await self._verdict(host, message, session, events, gone)
+
+    async def _verdict(
+        self, host: Host, message: Message, session: str, events: Sequence[Event], gone: asyncio.Future[None]
+    ) -> Printed:
+        position = events[0].position
+        decided = next((one.data for one in events if isinstance(one.data, GuestCallDecided)), None)
+        if decided is None or any(isinstance(one.data, RequestRefused) for one in events):
+            return _answer(message, "deny", "pmagent: its judge is halted; pmagent status says why")
+        if message.mode == "observe":
+            return dialects.SILENT
+        if decided.answer != "ask":
+            return _answer(message, decided.answer, _said(decided))
+        if await self._approved(host, session, position, min(message.wait, WAIT_SECONDS_MAX), gone):
+            return _answer(message, "allow", f"pmagent: approved ({position})")
+        number = _number(host, events, position)
+        return _answer(message, "deny", _asks(decided, number))
+
+    async def _approved(
+        self, host: Host, session: str, position: int, seconds: float, gone: asyncio.Future[None]
+    ) -> bool:
+        """Whether operators let a waiting call through before ``seconds`` are over, or its hook has ``gone``."""
+        known = host.runtime.engine.states[GUESTS].sessions.get(session)
+        call = known.calls.get(position) if known is not None else None
+        if call is None or not call.waits:  # answered since: that may be on its way to the disk
+            await host.runtime.caught_up()
+            return call is not None
+        waiting = self._waiting[position] = asyncio.get_running_loop().create_future()
+        try:
+            await asyncio.wait((waiting, gone), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            if not waiting.done():
+                ended = GuestWaitEnded(session=session, call_asked=position, why="gone" if gone.done() else "late")
+                await host.runtime.append(ended, self._id(), HOOK, session)
+            return waiting.done() and waiting.result()  # the log says which came first
+        finally:
+            del self._waiting[position]
+
+    # --- facts ----------------------------------------------------------------------------------------------------
+
+    async def told(
+        self, host: Host, message: Message, heard: dialects.Heard, *, large: bool = False, id: str = ""
+    ) -> Sequence[Event]:
+        """Record what a hook said; the fact, and what was decided on it. ``id``: of a fact that may come again."""
+        session = session_of(heard.session)  # type: ignore[union-attr]  # what is not understood is not told
+        fact = await self._fact(host, message, session, heard)
+        intake = host.runtime.intake
+        if large:
+            draft = await anyio.to_thread.run_sync(intake.fact, fact, id or self._id(), HOOK, session)
+        else:
+            draft = intake.fact(fact, id or self._id(), HOOK, session)
+        return await host.runtime.react(draft)
+
+    async def _fact(self, host: Host, message: Message, session: str, heard: dialects.Heard) -> GuestFact:
+        common: dict[str, Any] = {"session": session}
+        if message.seen:
+            common |= {"source": "spool", "seen": message.seen}
+        match heard:
+            case dialects.Asked():
+                return await self._asked(host, message, heard, common)
+            case dialects.Finished():
+                return await _finished(host, heard, common)
+            case dialects.Started():
+                return GuestSessionStarted(
+                    **common, harness=self._known(message), mode=message.mode, cwd=heard.cwd[:PATH_CHARS_MAX],
+                    version=_name(heard.version or message.version), model=_name(heard.model), how=_name(heard.source),
+                    wall=_name(message.wall),
+                )  # fmt: skip
+            case dialects.Ended():
+                return await self._ended(host, message, heard, common)
+            case dialects.Spawned():
+                return GuestAgentStarted(**common, agent=_name(heard.agent), agent_type=_name(heard.agent_type))
+            case dialects.Stopped():
+                return GuestAgentStopped(**common, agent=_name(heard.agent), agent_type=_name(heard.agent_type))
+            case dialects.Changed():
+                digest = await anyio.to_thread.run_sync(_file_digest, heard.path)
+                return GuestChanged(
+                    **common, what=_name(heard.what), path=heard.path[:PATH_CHARS_MAX], digest=digest,
+                    refused=message.mode == "enforce",
+                )  # fmt: skip
+        raise BadHook("this event of a hook is not recorded", "report it")
+
+    async def _asked(
+        self, host: Host, message: Message, heard: dialects.Asked, common: dict[str, Any]
+    ) -> GuestCallAsked:
+        from pmagent.guests.facts import look  # with its parser: only who hears of calls needs it
+
+        harness = self._known(message)
+        facts = look(
+            harness, common["session"], heard.agent, heard.agent_type, heard.tool, heard.tool_input, heard.server,
+            heard.cwd, str(host.layout.workspace),
+        )  # fmt: skip
+        content = _canonical(heard.tool_input)
+        given: dict[str, Any] = {"input": heard.tool_input, "input_size": len(content)}
+        if len(content) > INLINE_BYTES:
+            stored = await anyio.to_thread.run_sync(_stored, host.runtime.intake, content)
+            given = {"input_sha256": stored.sha256, "input_size": stored.size, "input_kept": True}
+        return GuestCallAsked(
+            **common, **given, call=_name(heard.call), facts=facts, mode=message.mode,
+            digest=digest_of(self.key(host), harness, common["session"], heard),
+        )  # fmt: skip
+
+    async def _ended(
+        self, host: Host, message: Message, heard: dialects.Ended, common: dict[str, Any]
+    ) -> GuestSessionEnded:
+        """The session is held against its transcript; calls that no hook told of are recorded first."""
+        session = common["session"]
+        proof = await anyio.to_thread.run_sync(
+            held, host.layout.store, message.harness, session, heard.transcript, abandon_on_cancel=True
+        )
+        for call in proof.unseen:
+            fact = unseen(call, common, host.runtime.intake.masked)
+            id = f"guest.unseen:{session}:{call.agent}:{call.call}"
+            await host.runtime.append(fact, id, HOOK, session)
+        return GuestSessionEnded(
+            **common, reason=_name(heard.reason), transcript=proof.transcript, calls=proof.calls,
+            unseen=len(proof.unseen),
+        )  # fmt: skip
+
+    def _known(self, message: Message) -> Harness:
+        known: Harness = msgspec.convert(message.harness, Harness)
+        return known
+
+    def _id(self) -> str:
+        self._count += 1
+        return f"guest:{self._boot}:{self._count}"
+
+    # --- key and policy -------------------------------------------------------------------------------------------
+
+    def key(self, host: Host) -> bytes:
+        """The log's key; made when it is first needed. Raises BadHook, OSError."""
+        if not self._key:
+            self._key = log_key(host.layout.key)
+        return self._key
+
+    async def follow_policy(self, host: Host) -> None:
+        """Record the policy if its files are not as they were."""
+        now = time.monotonic()
+        if self._paths is not None and (now < self._looked + LOOK_SECONDS or _marks(self._paths) == self._marks):
+            return
+        self._looked = now
+        from pmagent.guests.policy import read_policy
+
+        policy = await anyio.to_thread.run_sync(read_policy, host.layout.workspace)
+        paths = tuple(layer.path for layer in policy.layers if layer.path)
+        self._paths, self._marks = paths, _marks(paths)
+        if host.runtime.engine.states[GUESTS].policy.digest != policy.digest:
+            await host.runtime.append(GuestPolicyRead(policy=policy), self._id(), "daemon")
+
+
+def resources(_: Mapping[str, str]) -> Iterable[object]:
+    """The gate."""
+    return (Gate(),)
+
+
+def understood(line: bytes) -> Message:
+    """A hook's line. Raises BadHook."""
+    try:
+        return _decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadHook(f"the hook's line is not understood: {error}", "run pmagent connect again") from None
+
+
+def heard_of(message: Message) -> dialects.Heard:
+    """What it says. A script says it in the neutral shapes themselves."""
+    if message.harness != "script":
+        return dialects.read(message.harness, message.event, message.payload)
+    try:
+        return msgspec.convert(message.payload, dialects.Started | dialects.Asked | dialects.Finished | dialects.Ended)
+    except msgspec.ValidationError as error:
+        return dialects.Unheard(why=f"a script said what has no known form: {error}")
+
+
+def session_of(name: str) -> str:
+    """A session's id as it stands in the log; of one that does not fit there, a digest."""
+    try:
+        return msgspec.convert(name, SessionId)
+    except msgspec.ValidationError:
+        return f"x-{sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
+
+
+def digest_of(key: bytes, harness: str, session: str, heard: dialects.Asked) -> str:
+    """The HMAC-SHA-256 of a call's unmasked canonical form: harness, session, agent, tool, input without prose,
+    folder."""
+    prose = PROSE.get(heard.tool, ())
+    given = {name: value for name, value in heard.tool_input.items() if name not in prose}
+    return hmac.digest(key, _canonical([harness, session, heard.agent, heard.tool, given, heard.cwd]), "sha256").hex()
+
+
+def log_key(path: Path) -> bytes:
+    """The key in this file, which is made if there is none. Raises BadHook, OSError."""
+    if not path.exists():
+        write_atomic(path, secrets.token_bytes(KEY_BYTES), 0o600)
+    found = path.lstat()
+    key = path.read_bytes() if stat.S_ISREG(found.st_mode) else b""
+    if len(key) != KEY_BYTES or stat.S_IMODE(found.st_mode) & 0o077 or found.st_uid != os.getuid():
+        what = f"{path} is no key: a file of {KEY_BYTES} bytes that only its owner may read"
+        raise BadHook(what, "move it away; another is made, and open approvals are void")
+    return key
+
+
+async def _finished(host: Host, heard: dialects.Finished, common: dict[str, Any]) -> GuestCallEnded:
+    said = heard.output if isinstance(heard.output, str) else _canonical(heard.output).decode()
+    given: dict[str, Any] = {"output": said, "output_size": len(said.encode("utf-8", "replace"))}
+    if len(said) > TEXT_CHARS_MAX // 2:
+        stored = await anyio.to_thread.run_sync(_stored, host.runtime.intake, said.encode("utf-8", "replace"))
+        given = {"output_sha256": stored.sha256, "output_size": stored.size, "output_kept": True}
+    return GuestCallEnded(
+        **common, **given, call=_name(heard.call), tool=_name(heard.tool), agent=_name(heard.agent), ok=heard.ok,
+        duration_ms=max(0, heard.duration_ms),
+    )  # fmt: skip
+
+
+def _stored(intake: Intake, content: bytes) -> StoredBlob:
+    stream = intake.stream()
+    stream.write(content)
+    return stream.finish()
+
+
+def _answer(message: Message, answer: Answer, reason: str) -> Printed:
+    if message.harness == "script":
+        said = msgspec.json.encode({"answer": answer, "reason": reason}).decode()
+        return Printed(0 if answer == "allow" else 2, said + "\n", "")
+    return dialects.answer(message.harness, message.event, answer, reason)
+
+
+def _said(decided: GuestCallDecided) -> str:
+    """Why, and what would mend it."""
+    if decided.approval:
+        return f"pmagent: approved ({decided.approval})"
+    why = decided.why or "; ".join(decided.verdict.reasons)
+    mend = "" if decided.answer == "allow" or decided.why else "".join(f"; {one}" for one in decided.verdict.mend)
+    return f"pmagent: {decided.answer} ({', '.join(decided.verdict.rules)}): {why}{mend}"
+
+
+def _asks(decided: GuestCallDecided, number: int) -> str:
+    why = "; ".join(decided.verdict.reasons)
+    return (
+        f"pmagent: this call waits for an operator as request {number}: {why}. Tell the user: pmagent approvals show "
+        f"{number}. Once it is approved, exactly the same call passes, once."
+    )
+
+
+def _number(host: Host, events: Sequence[Event], position: int) -> int:
+    """The number of the approval that the call at ``position`` waited for."""
+    asked = events[0].data
+    found: int = host.runtime.engine.states[GUESTS].usable(asked, events[0].time, given=False)
+    return found or position
+
+
+def _name(text: str) -> str:
+    return text[:NAME_CHARS_MAX]
+
+
+def _file_digest(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            return sha256(file.read(SMALL_BYTES * 64)).hexdigest()
+    except (OSError, ValueError):
+        return ""
+
+
+def _marks(paths: Iterable[str]) -> tuple[object, ...]:
+    """How these files stand: another content has another mark."""
+    found: list[object] = []
+    for path in paths:
+        try:
+            seen = os.stat(path)
+            found.append((seen.st_mtime_ns, seen.st_size, seen.st_ino))
+        except OSError:
+            found.append(None)
+    return tuple(found)

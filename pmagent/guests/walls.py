@@ -1,0 +1,68 @@
+"""What the log holds of a wall: that an agent was started behind it, and how that ended (docs/guests.md)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from pmagent.actors.sandbox.spec import Outcome
+from pmagent.contracts.guests import GuestWallEnded, GuestWallStarted
+from pmagent.contracts.orchestra_events import CONTACTS_MAX, NetContact
+from pmagent.contracts.payload import Payload
+from pmagent.events.errors import PmagentError
+from pmagent.guests.wall import PRESETS, Walled
+from pmagent.service.answer import Answer, request_of
+from pmagent.service.host import Host
+from pmagent.service.operations import call
+from pmagent.workspace.layout import Layout
+
+OPERATION: Final = "guests.wall"
+
+
+class NoGate(PmagentError, exit_code=5):
+    """No daemon runs, so nothing would judge the agent's calls; nothing was started."""
+
+
+class BadWall(PmagentError, exit_code=2):
+    """The request is none of a wall's; nothing was recorded."""
+
+
+def begun(layout: Layout, wall: str, asked: Walled, operator: str) -> None:
+    """Record that an agent is about to be started. Raises NoGate, and what the daemon refuses."""
+    holder = layout.store.holder()
+    if not holder.live or holder.role != "daemon":
+        raise NoGate("no daemon runs here, and without one every call would be refused", "pmagent up --detach")
+    started = GuestWallStarted(
+        wall=wall, harness=asked.harness, mode=asked.mode, operator_id=operator, program=asked.words[0],
+        hosts=[*PRESETS[asked.harness].hosts, *asked.hosts], writes=[str(layout.workspace), *asked.write],
+        reads=[*asked.read], login=asked.login,
+    )  # fmt: skip
+    call(layout.workspace, OPERATION, {"started": msgspec.to_builtins(started)})
+
+
+def ended(layout: Layout, wall: str, outcome: Outcome) -> None:
+    """Record how it ended."""
+    fields, kept = NetContact.__struct_fields__, outcome.contacts[:CONTACTS_MAX]
+    over = GuestWallEnded(
+        wall=wall, exit_code=outcome.exit_code, signal=outcome.signal, exceeded=outcome.exceeded,
+        contacts=[NetContact(**{name: getattr(one, name) for name in fields}) for one in kept],
+        contacts_dropped=outcome.contacts_dropped + len(outcome.contacts) - len(kept),
+        planted=list(outcome.planted),
+    )  # fmt: skip
+    call(layout.workspace, OPERATION, {"ended": msgspec.to_builtins(over)})
+
+
+async def note(host: Host, arguments: dict[str, Any]) -> Answer:
+    """Record the fact that the arguments hold. Raises BadWall."""
+    kinds: dict[str, type[Payload]] = {"started": GuestWallStarted, "ended": GuestWallEnded}
+    name = next((one for one in kinds if one in arguments), "")
+    if not name:
+        raise BadWall("neither the start of a wall nor its end is given", "use pmagent guest run")
+    try:
+        fact = msgspec.convert(arguments[name], kinds[name])
+    except msgspec.ValidationError as error:
+        raise BadWall(f"this cannot be recorded of a wall: {error}", "use pmagent guest run") from None
+    wall: str = getattr(fact, "wall")  # noqa: B009 - both kinds have one
+    event = await host.tell_draft(host.runtime.intake.fact(fact, request_of(arguments, OPERATION), "operator", wall))
+    return Answer(document={"position": event, "wall": wall})

@@ -1,0 +1,222 @@
+"""Projection: the report of each guest's session, ``guests/<session>.json`` and ``.md`` (docs/guests.md).
+
+A session that is taken up again while it is among those kept goes on in its document; else the document begins anew.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+
+from pmagent.actors.guests.shown import in_short
+from pmagent.contracts.guests import (
+    GUESTS,
+    GuestAgentStarted,
+    GuestApprovalAsked,
+    GuestApprovalGiven,
+    GuestApprovalRejected,
+    GuestApprovalUsed,
+    GuestCallAsked,
+    GuestCallClosed,
+    GuestCallDecided,
+    GuestCallEnded,
+    GuestCallUnseen,
+    GuestChanged,
+    GuestFact,
+    GuestNoted,
+    GuestSessionClosed,
+    GuestSessionEnded,
+    GuestSessionStarted,
+)
+from pmagent.events.event import Event
+from pmagent.projections.core.projection import Part
+from pmagent.projections.guests.report import (
+    FOLDER,
+    LISTED_MAX,
+    CallLine,
+    Listed,
+    Report,
+    json_document,
+    markdown,
+)
+
+KEPT: Final = 100
+"""So many closed sessions stay in the state."""
+KEPT_BYTES: Final = 4 << 20
+"""Fewer stay if they have more than this together; the newest always stays."""
+IMPORTED: Final = "it was imported: observed, not gated"
+"""Why nothing is proven of a session that only its transcript tells of."""
+
+replace = msgspec.structs.replace
+sum_of = sum
+
+
+class GuestsView(msgspec.Struct, frozen=True):
+    """Sessions by id: those that are open, and the newest ``closed`` ones, in the order of their newest events.
+    ``size``: so many bytes of calls the closed ones have together."""
+
+    sessions: dict[str, Report] = {}
+    closed: dict[str, Report] = {}
+    size: int = 0
+
+
+class GuestSessions:
+    """The documents as a function of a log prefix."""
+
+    name = "guest_sessions"
+    hears: frozenset[type[msgspec.Struct]] = frozenset((
+        GuestSessionStarted, GuestSessionEnded, GuestAgentStarted, GuestCallAsked, GuestCallDecided, GuestCallEnded,
+        GuestCallClosed, GuestCallUnseen, GuestChanged, GuestNoted, GuestApprovalAsked, GuestApprovalGiven,
+        GuestApprovalRejected, GuestApprovalUsed, GuestSessionClosed,
+    ))  # fmt: skip
+
+    def initial(self) -> GuestsView:
+        """No session."""
+        return GuestsView()
+
+    def evolve(self, state: GuestsView, event: Event, sum: str) -> GuestsView:  # noqa: ARG002 - it shows none
+        """The view after ``event``."""
+        data = event.data
+        if isinstance(data, GuestFact) != (event.kind == "fact") or (
+            event.kind == "decision" and event.actor != GUESTS
+        ):
+            return state
+        name = str(getattr(data, "session", "")) or event.correlation
+        before = state.sessions.get(name) or state.closed.get(name)
+        if before is None:
+            if not isinstance(data, GuestSessionStarted | GuestCallAsked | GuestNoted | GuestChanged):
+                return state
+            before = Report(session=name, began=event.time, first=event.position)
+        after = _after(before, event)
+        if after is before:
+            return state
+        after = replace(after, last=event.time, position=event.position)
+        if not after.proof and name not in state.closed:
+            return replace(state, sessions={**state.sessions, name: after})
+        sessions = {key: one for key, one in state.sessions.items() if key != name}
+        closed = {key: one for key, one in state.closed.items() if key != name}
+        (closed if after.proof else sessions)[name] = after
+        return GuestsView(sessions, closed, sum_of(one.ended.size for one in closed.values()))
+
+    def retire(self, state: GuestsView) -> GuestsView:
+        """Without the oldest of those that are closed."""
+        if len(state.closed) <= KEPT and state.size <= KEPT_BYTES:
+            return state
+        closed, size = dict(state.closed), state.size
+        while len(closed) > 1 and (len(closed) > KEPT or size > KEPT_BYTES):
+            size -= closed.pop(next(iter(closed))).ended.size
+        return replace(state, closed=closed, size=size) if len(closed) < len(state.closed) else state
+
+    def documents(self, state: GuestsView, since: GuestsView | None) -> dict[str, Part]:
+        """Of sessions that have changed, both."""
+        found: dict[str, Part] = {}
+        known = {**since.sessions, **since.closed} if since is not None else {}
+        for name, report in (*state.sessions.items(), *state.closed.items()):
+            if known.get(name) is not report:
+                found[f"{FOLDER}/{name}.json"] = Part(json_document, (report,), name)
+                found[f"{FOLDER}/{name}.md"] = Part(markdown, (report,), name)
+        return found
+
+
+def _after(report: Report, event: Event) -> Report:
+    data = event.data
+    match data:
+        case GuestCallAsked():
+            return _asked(report, event, data)
+        case GuestCallDecided():
+            changed: dict[str, Any] = {
+                "answer": data.answer, "rules": data.verdict.rules, "approval": data.approval,
+                "reasons": [data.why] if data.why else data.verdict.reasons,
+            }  # fmt: skip
+            labels = sorted({*data.labels, *data.verdict.gains}) if data.answer == "allow" else data.labels
+            counted = replace(report, labels=labels, **{data.answer: getattr(report, data.answer) + 1})
+            call = counted.open.get(data.request)
+            if call is not None and call.mode == "enforce" and data.answer == "deny":
+                return _closed(counted, data.request, event.time, end="refused", **changed)
+            return _changed(counted, data.request, **changed)
+        case GuestApprovalAsked():
+            return _changed(report, data.approval, needed=data.needed)
+        case GuestApprovalGiven(approval=number, operator_id=who):
+            return replace(report, approved={**report.approved, number: [*report.approved.get(number, []), who]})
+        case GuestApprovalUsed(approval=number, call_asked=position):
+            whose = report.approved.get(number, [])
+            left = {key: one for key, one in report.approved.items() if key != number}
+            return _changed(replace(report, approved=left), position, approval=number, operators=whose)
+        case GuestApprovalRejected(approval=number, operator_id=who):
+            return _changed(report, number, rejected_by=who)
+        case GuestCallEnded(call=call, ok=ok, duration_ms=took):
+            found = next((one for one in report.open.values() if one.call == call and call), None)
+            return _changed(report, found.position, ok=ok, duration_ms=took) if found is not None else report
+        case GuestCallClosed(call_asked=position, end=end, why=why):
+            return _closed(report, position, event.time, end=end, why=why)
+        case _:
+            return _of_session(report, event)
+
+
+def _of_session(report: Report, event: Event) -> Report:
+    data = event.data
+    add = partial(_listed, report, event)
+    match data:
+        case GuestSessionStarted():
+            return replace(
+                report, harness=data.harness, mode=data.mode, cwd=data.cwd, version=data.version, model=data.model,
+                proof="", source=data.source, wall=data.wall,
+            )  # fmt: skip
+        case GuestSessionEnded(transcript=transcript) if report.source == "import":
+            said = replace(report, transcript=transcript, proof="not_proven", why=[IMPORTED])
+            return replace(said, closed=event.time)
+        case GuestSessionEnded(reason=reason, transcript=transcript):
+            return replace(report, reason=reason, transcript=transcript)
+        case GuestSessionClosed():
+            closed = replace(report, proof=data.proof, unseen=data.unseen, unknown=data.unknown, why=data.reasons)
+            return replace(closed, closed=event.time)
+        case GuestAgentStarted(agent=agent, agent_type=kind, parent=parent):
+            return add("agents", f"{kind} {agent}".strip(), parent)
+        case GuestCallUnseen(call=call, tool=tool):
+            return add("calls_unseen", tool, call)
+        case GuestChanged(what=what, path=path, refused=refused):
+            return add("changes", f"{what} {path}".strip(), "refused" if refused else "taken")
+        case GuestNoted(text=text, by=by):
+            return add("notes", text, by)
+    return report
+
+
+def _asked(report: Report, event: Event, asked: GuestCallAsked) -> Report:
+    call = CallLine(
+        position=event.position, time=asked.seen or event.time, agent=asked.facts.agent, call=asked.call,
+        agent_type=asked.facts.agent_type, tool=asked.facts.tool, text=in_short(asked.input), mode=asked.mode,
+        source=asked.source, digest=asked.digest, input_sha256=asked.input_sha256,
+    )  # fmt: skip
+    report = replace(report, harness=report.harness or asked.facts.harness, asked=report.asked + 1)
+    if asked.source == "import":  # nobody judges it, and its end is not waited for
+        return replace(report, ended=report.ended.added(_encoded(replace(call, end="imported"))))
+    return replace(report, open={**report.open, event.position: call})
+
+
+def _changed(report: Report, position: int, **fields: Any) -> Report:
+    call = report.open.get(position)
+    if call is None:
+        return report
+    return replace(report, open={**report.open, position: replace(call, **fields)})
+
+
+def _closed(report: Report, position: int, time: str, **fields: Any) -> Report:
+    call = report.open.get(position)
+    if call is None:
+        return report
+    left = {at: one for at, one in report.open.items() if at != position}
+    return replace(report, open=left, ended=report.ended.added(_encoded(replace(call, closed=time, **fields))))
+
+
+def _listed(report: Report, event: Event, name: str, text: str, about: str) -> Report:
+    """With one more in a list of which only so many are kept."""
+    known: list[Listed] = getattr(report, name)
+    if len(known) >= LISTED_MAX:
+        return replace(report, left_out=report.left_out + 1)
+    return replace(report, **{name: [*known, Listed(position=event.position, time=event.time, text=text, about=about)]})
+
+
+def _encoded(call: CallLine) -> bytes:
+    return msgspec.json.encode(call) + b"\n"

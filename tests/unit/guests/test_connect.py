@@ -1,0 +1,242 @@
+"""Connecting a harness keeps everybody else's settings, and is undone byte for byte."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pmagent.guests import connect as connecting
+from pmagent.guests.codex_trust import without_trust
+from pmagent.guests.connect import CannotConnect, Connection, Plan
+from pmagent.guests.harnesses import Hook, Mode, Scope, merged, removed, requirements, settings
+from pmagent.workspace.layout import Layout
+from tests.support.cases import each
+
+HOOK = Hook("/usr/bin/python3", "/w o/.pmagent/data/hook.py", "/w o/.pmagent/data")
+JSON_HARNESSES = ("claude", "codex", "gemini", "cursor", "copilot")
+
+_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=6),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=6,
+)
+_handlers = st.fixed_dictionaries({"type": st.just("command"), "command": st.text(max_size=9)})
+_groups = st.lists(st.fixed_dictionaries({"matcher": st.text(max_size=5), "hooks": st.lists(_handlers, max_size=2)}))
+_hooks = st.dictionaries(st.sampled_from(["PreToolUse", "preToolUse", "Stop", "SessionStart"]), _groups, max_size=3)
+_documents = st.builds(
+    lambda others, hooks: {**others, **({} if hooks is None else {"hooks": hooks})},
+    st.dictionaries(st.text(max_size=6).filter(lambda name: name != "hooks"), _values, max_size=3), st.none() | _hooks,
+)  # fmt: skip
+
+
+_modes, _indents = st.sampled_from(get_args(Mode)), st.sampled_from([None, 2, 4, "\t"])
+
+
+@given(_documents, st.sampled_from(JSON_HARNESSES), _modes, _indents)
+def test_others_entries_stay_as_they_are(document: dict[str, Any], harness: str, mode: Mode, indent: Any) -> None:
+    """In their order, ahead of ours; and taken out again, the document is what it was, but for empty lists."""
+    text = json.dumps(document, indent=indent)
+    after = json.loads(merged(text, harness, mode, 20, HOOK))
+    for name, value in document.items():
+        if name != "hooks":
+            assert after[name] == value
+    for event, groups in document.get("hooks", {}).items():
+        assert after["hooks"][event][: len(groups)] == groups
+    left = json.loads(removed(json.dumps(after), HOOK))
+    kept = {event: groups for event, groups in document.get("hooks", {}).items() if groups or event in left["hooks"]}
+    assert left.get("hooks", {}) == kept
+    assert {**left, "hooks": 0} == {**document, "hooks": 0}
+
+
+@given(_documents)
+def test_without_entries_of_ours_a_text_stays(document: dict[str, Any]) -> None:
+    text = json.dumps(document, indent=3)
+    assert removed(text, HOOK) == text
+
+
+@each("harness,mode", [(harness, mode) for harness in JSON_HARNESSES for mode in get_args(Mode)])
+def test_entries_start_the_hook_isolated_and_in_time(harness: str, mode: Mode) -> None:
+    """An integer timeout of at least a second, 30 beyond the daemon's; in observe nothing may refuse."""
+    for event, (entry,) in settings(harness, mode, 20, HOOK)["hooks"].items():
+        handler = entry["hooks"][0] if "hooks" in entry else entry
+        seconds = handler.get("timeoutSec") or handler["timeout"] // (1000 if harness == "gemini" else 1)
+        assert isinstance(seconds, int)
+        assert seconds >= (50 if event.lower() in ("pretooluse", "beforetool", "configchange") else 1)
+        line = handler.get("bash") or handler["command"]
+        if line == HOOK.python:
+            assert handler["args"] == ["-I", "-S", HOOK.file, harness, event, mode, "20", HOOK.data]
+        else:
+            assert f"-I -S '{HOOK.file}' {harness} {event} {mode} 20 '{HOOK.data}'" in line
+            assert line.endswith("; exit 0" if mode == "observe" else "; exit 2")
+        assert "onFailure" not in handler or mode == "enforce"
+
+
+def test_codexs_managed_settings_are_toml() -> None:
+    import tomllib
+
+    document = tomllib.loads(requirements("enforce", 5, HOOK))
+    assert document["features"] == {"hooks": True}
+    assert document["hooks"]["PreToolUse"][0]["hooks"][0]["timeout"] == 40
+
+
+class Place:
+    """A workspace and a home, in which harnesses are connected."""
+
+    def __init__(self, folder: Path) -> None:
+        (folder / "w" / ".pmagent").mkdir(parents=True)
+        (folder / "home").mkdir()
+        self.layout = Layout(folder / "w")
+        self.environ = {"HOME": str(folder / "home"), "PATH": str(folder / "none")}
+
+    def plan(self, harness: str, scope: Scope, mode: Mode) -> Plan:
+        """What connecting would change."""
+        return connecting.plan_connect(self.layout, harness, scope, mode, 20, self.environ)[0]
+
+    def connect(self, harness: str, scope: Scope = "project", mode: Mode = "observe") -> Path:
+        """Connect; the settings file."""
+        plan = self.plan(harness, scope, mode)
+        connecting.connect(self.layout, harness, scope, mode, 20, plan, "", self.environ)
+        return plan.path
+
+    def disconnect(self, harness: str, scope: Scope = "project") -> list[Plan]:
+        """Disconnect; what it changed."""
+        connection, plans = connecting.plan_disconnect(self.layout, harness, scope)
+        connecting.disconnect(self.layout, connection, plans)
+        return plans
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def _tree(folder: Path) -> dict[str, bytes | None]:
+    found = (path for path in folder.rglob("*") if ".pmagent" not in path.parts)
+    return {str(path): None if path.is_dir() else path.read_bytes() for path in found}
+
+
+ALL = [(harness, scope) for harness in (*JSON_HARNESSES, "opencode") for scope in ("user", "project")]
+
+
+@each("harness,scope,before", [(*one, before) for one in ALL for before in (None, b'{"a":1,\n   "b": [ ]}')])
+def test_undone_byte_for_byte(tmp_path: Path, harness: str, scope: Scope, before: bytes | None) -> None:
+    """Also after it was connected twice, in both modes; and folders that were made for it go."""
+    place = Place(tmp_path)
+    path = place.plan(harness, scope, "observe").path
+    if before is not None:
+        path.parent.mkdir(parents=True)
+        path.write_bytes(before)
+        path.chmod(0o640)
+    was = _tree(tmp_path)
+    first = place.connect(harness, scope).read_bytes()
+    assert place.plan(harness, scope, "observe").difference == []
+    assert place.connect(harness, scope).read_bytes() == first
+    assert place.connect(harness, scope, "enforce").read_bytes() != first
+    assert place.disconnect(harness, scope)[0].exact
+    assert _tree(tmp_path) == was
+    assert before is None or path.stat().st_mode & 0o777 == 0o640
+    assert not Path(connecting.hook_of(place.layout).file).exists()
+
+
+def test_of_a_file_that_others_changed_only_ours_is_taken_out(place: Place) -> None:
+    path = place.connect("claude")
+    document = json.loads(path.read_text())
+    document["model"] = "opus"
+    document["hooks"]["PreToolUse"].insert(0, {"matcher": "Bash", "hooks": [{"type": "command", "command": "true"}]})
+    path.write_text(json.dumps(document))
+    assert not place.disconnect("claude")[0].exact
+    left = {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "true"}]}]}
+    assert json.loads(path.read_text()) == {"model": "opus", "hooks": left}
+
+
+def test_a_connection_that_was_changed_since_is_made_anew(place: Place) -> None:
+    path = place.connect("claude")
+    path.write_text(json.dumps({**json.loads(path.read_text()), "model": "opus"}))
+    place.connect("claude", "project", "enforce")
+    assert len(json.loads(path.read_text())["hooks"]["PreToolUse"]) == 1
+    place.disconnect("claude")
+    assert json.loads(path.read_text()) == {"model": "opus"}
+
+
+@each("text", [b"[]", b"{", b'{"hooks": []}', b'{"hooks": {"PreToolUse": {}}}', b'{"a": "\xff"}', b"// mine\n{}"])
+def test_what_is_not_understood_is_left_alone(tmp_path: Path, text: bytes) -> None:
+    place = Place(tmp_path)
+    path = place.layout.workspace / ".claude/settings.local.json"
+    path.parent.mkdir()
+    path.write_bytes(text)
+    with pytest.raises(CannotConnect) as raised:
+        place.plan("claude", "project", "observe")
+    assert str(path) in raised.value.message
+    assert path.read_bytes() == text
+
+
+def test_a_crash_in_between_is_undone_too(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    def crash(_: Plan) -> None:
+        raise KeyboardInterrupt
+
+    path = place.layout.workspace / ".claude/settings.local.json"
+    path.parent.mkdir()
+    path.write_text('{"a":  1}')
+    with monkeypatch.context() as patch:
+        patch.setattr(connecting, "_write", crash)
+        with pytest.raises(KeyboardInterrupt):
+            place.connect("claude")
+    place.disconnect("claude")
+    assert path.read_text() == '{"a":  1}'
+
+
+def test_a_link_is_followed_and_stays(place: Place, tmp_path: Path) -> None:
+    (tmp_path / "dotfiles.json").write_text("{}")
+    link = place.layout.workspace / ".claude/settings.local.json"
+    link.parent.mkdir()
+    link.symlink_to(tmp_path / "dotfiles.json")
+    place.connect("claude")
+    assert link.is_symlink()
+    assert b"hook.py" in (tmp_path / "dotfiles.json").read_bytes()
+    place.disconnect("claude")
+    assert (tmp_path / "dotfiles.json").read_text() == "{}"
+
+
+def test_only_what_is_known_is_connected(place: Place) -> None:
+    with pytest.raises(CannotConnect):
+        place.plan("gemini", "managed", "observe")
+    with pytest.raises(CannotConnect):
+        place.disconnect("claude")
+    (place.layout.home).mkdir(exist_ok=True)
+    (place.layout.home / "guests.json").write_text("{")
+    with pytest.raises(CannotConnect):
+        place.plan("claude", "project", "observe")
+
+
+@each("said,refused", [("2.1.294 (Claude Code)", True), ("2.1.295 (Claude Code)", False), ("no version", False)])
+def test_a_version_that_lets_tools_run_is_not_connected(tmp_path: Path, said: str, refused: bool) -> None:
+    place = Place(tmp_path)
+    program = tmp_path / "bin" / "claude"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\necho '{said}'\n")
+    program.chmod(0o755)
+    place.environ["PATH"] = str(program.parent)
+    place.plan("claude", "project", "observe")
+    if refused:
+        with pytest.raises(CannotConnect):
+            place.plan("claude", "project", "enforce")
+    else:
+        place.plan("claude", "project", "enforce")
+
+
+def test_trust_is_taken_back_from_changed_settings() -> None:
+    ours = '\n[hooks.state."/h/hooks.json:pre_tool_use:0:0"]\ntrusted_hash = "sha256:1"\n'
+    theirs = '\n[hooks.state."/h/hooks.json:stop:0:0"]\ntrusted_hash = "sha256:2"\n'
+    assert without_trust(f"a = 1\n{ours}{theirs}", ["/h/hooks.json:pre_tool_use:0:0"]) == f"a = 1\n\n{theirs}"
+
+
+def test_the_record_is_for_this_user_alone(place: Place) -> None:
+    place.connect("claude")
+    assert os.stat(place.layout.home / "guests.json").st_mode & 0o777 == 0o600
+    assert isinstance(connecting.read_record(place.layout).connections[0], Connection)

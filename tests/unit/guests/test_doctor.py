@@ -1,0 +1,82 @@
+"""``pmagent doctor`` says how harnesses are connected, and what keeps their hooks from running."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from pmagent.guests.doctor import look
+from tests.support.cases import each
+from tests.unit.guests.test_connect import Place
+
+
+def _broken(path: Path) -> None:
+    path.write_text("{")
+
+
+def _without(path: Path) -> None:
+    document = json.loads(path.read_text())
+    del document["hooks"]["ConfigChange"]
+    path.write_text(json.dumps(document))
+
+
+def _off(path: Path) -> None:
+    path.with_name("settings.json").write_text('{"disableAllHooks": true}')
+
+
+def _reached(path: Path) -> None:
+    path.with_name("settings.json").write_text('{"env": {"LD_PRELOAD": "/tmp/x.so"}}')
+
+
+def _gone(path: Path) -> None:
+    (path.parents[1] / ".pmagent/data/hook.py").unlink()
+
+
+def _older(path: Path) -> None:
+    (path.parents[1] / ".pmagent/data/hook.py").write_text("old")
+
+
+TROUBLES: list[tuple[Callable[[Path], None], str, str]] = [
+    (_broken, "fail", "settings.local.json"), (_without, "fail", "ConfigChange"), (_off, "fail", "settings.json"),
+    (_reached, "warn", "LD_PRELOAD"), (_gone, "fail", "hook.py"), (_older, "warn", "version"),
+]  # fmt: skip
+
+
+@each("trouble,state,place", TROUBLES)
+def test_what_keeps_hooks_from_running_is_found(
+    tmp_path: Path, trouble: Callable[[Path], None], state: str, place: str
+) -> None:
+    here = Place(tmp_path)
+    path = here.connect("claude", "project", "enforce")
+    assert look(here.layout, here.environ)[0] == "ok"
+    trouble(path)
+    found = look(here.layout, here.environ)
+    assert found[0] == state
+    assert place in found[1]
+    assert found[2]
+
+
+def test_how_each_is_connected_and_what_goes_past_it(tmp_path: Path) -> None:
+    here = Place(tmp_path)
+    assert look(here.layout, here.environ)[0] == "ok"
+    here.connect("gemini")
+    here.connect("codex", "user", "enforce")
+    here.layout.spool.mkdir()
+    (here.layout.spool / "1.json").touch()
+    state, text, _ = look(here.layout, here.environ)
+    assert state == "warn"  # nobody here knows whether Codex trusts the hook
+    for part in ("gemini (project, observe)", "codex (user, enforce)", "write_stdin", "pmagent guest run", "1 facts"):
+        assert part in text
+
+
+def test_codex_with_hooks_switched_off(tmp_path: Path) -> None:
+    here = Place(tmp_path)
+    here.connect("codex", "user")
+    config = tmp_path / "home/.codex/config.toml"
+    config.write_text("[features]\nhooks = false\n")
+    assert look(here.layout, here.environ)[0] == "fail"
+    config.write_text("[")
+    assert look(here.layout, here.environ)[0] == "fail"
+
+

@@ -1,0 +1,85 @@
+"""Transcripts that Claude Code 2.1.330 and Codex 0.169.0 wrote, read as a hook would have heard them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pmagent.guests import transcripts
+from pmagent.guests.dialects import Asked, Ended, Finished, Started, Unheard
+from pmagent.guests.transcripts import calls, entries, sessions
+from tests.support.cases import each
+
+FOLDER = Path(__file__).parents[2] / "golden" / "guests" / "transcripts"
+CLAUDE, CODEX = FOLDER / "claude", FOLDER / "codex"
+SESSIONS = {"claude": "12e67f6d-617b-49b4-a6cc-5df0ea3ba505", "codex": "01a219bc-f205-7061-bd97-4be2aa91b8e7"}
+
+
+def file_of(harness: str) -> Path:
+    """The one session of a harness."""
+    found, = sessions(harness, FOLDER / harness)
+    return found
+
+
+@each("harness", ["claude", "codex"])
+def test_a_session_is_heard_with_its_subagents(harness: str) -> None:
+    heard = [entry.heard for entry in entries(harness, file_of(harness))]
+    assert isinstance(heard[0], Started)
+    assert heard[0].version == {"claude": "2.1.330", "codex": "0.169.0"}[harness]
+    assert isinstance(heard[-1], Ended)
+    assert {getattr(one, "session", "") for one in heard} == {SESSIONS[harness]}
+    asked = [one for one in heard if isinstance(one, Asked)]
+    finished = {(one.agent, one.call): one for one in heard if isinstance(one, Finished)}
+    assert {(one.agent, one.call) for one in asked} == set(finished)
+    assert [one.tool_input["command"] for one in asked if one.agent] == ["echo sub > y.txt"]
+    assert [one.tool for one in asked if one.agent] == ["Bash"]
+    assert len(asked) == 4
+    if harness == "claude":
+        assert [finished["", one.call].ok for one in asked if not one.agent] == [True, False, True]
+
+
+@each("harness", ["claude", "codex"])
+def test_times_are_told(harness: str) -> None:
+    assert all(entry.time.endswith("Z") for entry in entries(harness, file_of(harness)))
+
+
+def test_a_line_that_is_cut_off_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    content = file_of("claude").read_bytes()
+    path.write_bytes(content[: content.rindex(b'"tool_use"') + 20])
+    heard = [entry.heard for entry in entries("claude", path)]
+    assert isinstance(heard[-2], Unheard)
+    assert len(calls("claude", path)) == 2
+
+
+def test_a_mention_of_a_file_is_a_call_that_no_hook_hears(tmp_path: Path) -> None:
+    line = {
+        "type": "attachment", "sessionId": "s", "version": "1", "cwd": "/w", "uuid": "u", "timestamp": "t",
+        "attachment": {"type": "file", "filename": "/w/a.txt"},
+    }  # fmt: skip
+    path = tmp_path / "s.jsonl"
+    path.write_text(json.dumps(line) + "\n")
+    mention, = calls("claude", path)
+    assert (mention.tool, mention.tool_input) == (transcripts.MENTION, {"file_path": "/w/a.txt"})
+
+
+def test_typing_into_a_program_is_a_call(tmp_path: Path) -> None:
+    """Codex tells no hook of it; its transcript shows it."""
+    call = {"type": "function_call", "name": "write_stdin", "call_id": "c", "arguments": '{"chars": "ls"}'}
+    rows = [
+        {"timestamp": "t", "type": "session_meta", "payload": {"session_id": "s", "id": "s", "cwd": "/w"}},
+        {"timestamp": "t", "type": "response_item", "payload": call},
+    ]
+    path = tmp_path / "rollout-s.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    typed, = calls("codex", path)
+    assert (typed.tool, typed.tool_input["chars"], typed.cwd) == ("write_stdin", "ls", "/w")
+
+
+def test_only_known_harnesses_keep_transcripts(tmp_path: Path) -> None:
+    assert transcripts.home("codex", {"CODEX_HOME": str(tmp_path)}) == tmp_path / "sessions"
+    assert transcripts.home("claude", {"HOME": "/h"}) == Path("/h/.claude/projects")
+    with pytest.raises(KeyError):
+        transcripts.home("gemini", {})
