@@ -148,7 +148,9 @@ def _transcript(path: Path, number: int, calls: int) -> None:
             time = {"timestamp": f"2026-11-{1 + number % 28:02}T10:{n % 60:02}:00.000Z", "uuid": f"{number}-{n}"}
             output = _text(chance, 620)
             made: dict[str, object] = {"type": "tool_use", "id": call, "name": name, "input": given}
-            result: dict[str, object] = {"type": "tool_result", "tool_use_id": call, "content": output, "is_error": False}
+            result: dict[str, object] = {
+                "type": "tool_result", "tool_use_id": call, "content": output, "is_error": False,
+            }  # fmt: skip
             rows: tuple[dict[str, object], ...] = (
                 {"type": "last-prompt", "lastPrompt": _text(chance, 40)},
                 {"type": "api-request", "params": _text(chance, 160)},
