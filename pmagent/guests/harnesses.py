@@ -1,8 +1,9 @@
 """How each harness is told to start the hook: the file, the events, the form of an entry. Pure.
 
-Sources: https://code.claude.com/docs/en/hooks, https://learn.chatgpt.com/docs/hooks.md, gemini-cli's
-docs/hooks/reference.md, https://cursor.com/docs/hooks, https://docs.github.com/en/copilot/reference/hooks-reference,
-https://opencode.ai/docs/plugins; and, of Claude Code and Codex, the programs themselves.
+Sources: https://code.claude.com/docs/en/hooks, https://learn.chatgpt.com/docs/hooks,
+https://geminicli.com/docs/hooks/reference, https://cursor.com/docs/hooks,
+https://docs.github.com/en/copilot/reference/hooks-reference, https://opencode.ai/docs/plugins; and, of Claude Code and
+Codex, the programs themselves.
 """
 
 from __future__ import annotations
@@ -180,9 +181,9 @@ def plugin_folder(mode: Mode, wait: int, python: str) -> dict[str, str]:
         "description": "Records what Claude Code does in pmagent's log, and refuses what its policy does not allow.",
     }  # fmt: skip
     readme = (
-        "# pmagent for Claude Code\n\nWritten by `pmagent connect claude --plugin`. It tells pmagent's daemon what Claude\n"
-        "Code does in a workspace (a folder with `.pmagent`), and asks it before each call of a tool. Start the daemon with\n"
-        "`pmagent up`; `pmagent help connect` says more.\n"
+        "# pmagent for Claude Code\n\nWritten by `pmagent connect claude --plugin`. It tells pmagent's daemon what\n"
+        "Claude Code does in a workspace (a folder with `.pmagent`), and asks it before each call of a tool. Start\n"
+        "the daemon with `pmagent up`; `pmagent help connect` says more.\n"
     )
     return {
         ".claude-plugin/plugin.json": json.dumps(about, indent=2) + "\n",
