@@ -299,9 +299,11 @@ class Gate:
     async def follow_policy(self, host: Host) -> None:
         """Record the policy if its files are not as they were."""
         now = time.monotonic()
-        if self._paths is not None and (now < self._looked + LOOK_SECONDS or _marks(self._paths) == self._marks):
+        if self._paths is not None and now < self._looked + LOOK_SECONDS:
             return
         self._looked = now
+        if self._paths is not None and _marks(self._paths) == self._marks:
+            return
         from pmagent.guests.policy import cedar_files, read_policy
 
         policy = await anyio.to_thread.run_sync(read_policy, host.layout.workspace)
