@@ -34,12 +34,15 @@ def held(store: LogStore, harness: str, session: str, transcript: str) -> Proof:
     try:
         if not path.is_file():
             return Proof("none")
-        found = [entry.heard for entry in transcripts.entries(harness, path)]
+        asked = list[Asked]()
+        for _, heard in transcripts.entries(harness, path):
+            if isinstance(heard, Unheard):
+                return Proof("unreadable")
+            if isinstance(heard, Asked):
+                asked.append(heard)
     except OSError:
         return Proof("unreadable")
-    if any(isinstance(one, Unheard) for one in found):
-        return Proof("unreadable")
-    asked, known = [one for one in found if isinstance(one, Asked)], set(_asked(store, session))
+    known = set(_asked(store, session))
     return Proof("read", len(asked), [one for one in asked if (one.agent, one.call) not in known])
 
 
