@@ -108,7 +108,11 @@ def plan_connect(
         raise CannotConnect(f"{harness} {version} lets tools run when a hook fails", f"update it to {oldest} or later")
     hook, before = hook_of(layout), _text_of(path)
     kept = next(iter(_kept(layout, harness, scope)), None)
-    original = kept.before if kept is not None and _sum(before) == kept.after else _without(path, before, hook)
+    ours_alone = kept is not None and kept.before is None
+    if kept is not None and _sum(before) == kept.after:
+        original = kept.before
+    else:
+        original = _without(path, before, hook, ours_alone=ours_alone)
     return Plan(
         path=path, before=before, after=_with(path, original, harness, mode, wait, hook), original=original,
         folders=kept.folders if kept is not None else _missing(path.parent),
@@ -170,7 +174,8 @@ def plan_disconnect(layout: Layout, harness: str, scope: Scope) -> tuple[Connect
     for kept in known[0].files:
         path, before = Path(kept.path), _text_of(Path(kept.path))
         exact = _sum(before) == kept.after
-        after = kept.before if exact else _without(path, before, hook_of(layout), kept.keys)
+        ours_alone = kept.before is None
+        after = kept.before if exact else _without(path, before, hook_of(layout), kept.keys, ours_alone=ours_alone)
         plans.append(Plan(path=path, before=before, after=after, folders=kept.folders, exact=exact))
     return known[0], plans
 
@@ -230,14 +235,18 @@ def _with(path: Path, text: str | None, harness: str, mode: Mode, wait: int, hoo
         raise CannotConnect(f"{path} cannot be extended: {error}", "mend it, or add the hook by hand") from None
 
 
-def _without(path: Path, text: str | None, hook: Hook, keys: Sequence[str] = ()) -> str | None:
-    """The text of a file without what starts the hook, or trusts it; None where it was all ours."""
+def _without(
+    path: Path, text: str | None, hook: Hook, keys: Sequence[str] = (), *, ours_alone: bool = False
+) -> str | None:
+    """The text of a file without what starts the hook, or trusts it; None where nothing else is in it that was made for
+    us (``ours_alone``)."""
     if text is None or keys:
         return text and codex_trust.without_trust(text, keys)
     if path.suffix != ".json":
         return None if hook.file in text else text
     try:
-        return harnesses.removed(text, hook)
+        left = harnesses.removed(text, hook)
+        return None if ours_alone and harnesses.is_empty(left) else left
     except ValueError as error:
         raise CannotConnect(f"{path} is not understood: {error}", "mend it first") from None
 

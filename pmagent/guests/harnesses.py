@@ -228,6 +228,11 @@ def removed(text: str, hook: Hook) -> str:
     return _text(document, text)
 
 
+def is_empty(text: str) -> bool:
+    """Whether a settings file says nothing."""
+    return _object(text).keys() <= {"version"}
+
+
 def _without(group: Any, hook: Hook) -> Any:
     """A group without the hook's entries; None where it held nothing else."""
     if names(group, hook) and not (isinstance(group, dict) and isinstance(group.get("hooks"), list)):

@@ -148,11 +148,26 @@ def test_of_a_file_that_others_changed_only_ours_is_taken_out(place: Place) -> N
     path = place.connect("claude")
     document = json.loads(path.read_text())
     document["model"] = "opus"
-    document["hooks"]["PreToolUse"].insert(0, {"matcher": "Bash", "hooks": [{"type": "command", "command": "true"}]})
+    theirs = {"type": "command", "command": "true"}
+    document["hooks"]["PreToolUse"].insert(0, {"matcher": "Bash", "hooks": [theirs]})
+    document["hooks"]["PreToolUse"][1]["hooks"].append(theirs)
     path.write_text(json.dumps(document))
     assert not place.disconnect("claude")[0].exact
-    left = {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "true"}]}]}
+    left = {"PreToolUse": [{"matcher": "Bash", "hooks": [theirs]}, {"matcher": "*", "hooks": [theirs]}]}
     assert json.loads(path.read_text()) == {"model": "opus", "hooks": left}
+
+
+@each("harness", ["claude", "cursor"])
+def test_a_file_that_holds_nothing_else_goes(tmp_path: Path, harness: str) -> None:
+    place = Place(tmp_path)
+    path = place.connect(harness)
+    for undo in (False, True):
+        path.write_text(json.dumps(json.loads(path.read_text()), indent=7))
+        if undo:
+            place.disconnect(harness)
+        else:
+            place.connect(harness)
+    assert not path.exists()
 
 
 def test_a_connection_that_was_changed_since_is_made_anew(place: Place) -> None:
