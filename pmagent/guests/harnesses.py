@@ -2,8 +2,8 @@
 
 Sources: https://code.claude.com/docs/en/hooks, https://learn.chatgpt.com/docs/hooks,
 https://geminicli.com/docs/hooks/reference, https://cursor.com/docs/hooks,
-https://docs.github.com/en/copilot/reference/hooks-reference, https://opencode.ai/docs/plugins; and, of Claude Code and
-Codex, the programs themselves.
+https://docs.github.com/en/copilot/reference/hooks-reference, https://opencode.ai/docs/plugins;
+and, of Claude Code and Codex, the programs themselves.
 """
 
 from __future__ import annotations
