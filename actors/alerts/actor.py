@@ -120,7 +120,8 @@ def _refusal(found: Open | None, asked: AlertAcknowledgeRequested) -> Refusal | 
     if found is None:
         return _UNKNOWN
     if found.severity == "request":
-        return "request", "it waits for a decision, and is over with it", "pmagent pla show, and approve or reject it"
+        shows = f"pmagent approvals show {found.subject}" if found.kind == "guest_waits" else "pmagent pla show"
+        return "request", "it waits for a decision, and is over with it", f"{shows}, and approve or reject it"
     if asked.alert != found.position:
         return "again", f"it has happened again since: its newest event is {found.position}", (
             f"look at it, then pmagent alerts --ack {found.position} --note TEXT"
