@@ -7,6 +7,7 @@ alone, and beyond ``OPEN_MAX`` the oldest of the least severe is given up, and c
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib import import_module
 from typing import Final, Literal
 
 import msgspec
@@ -54,8 +55,10 @@ class AlertsState(msgspec.Struct, frozen=True):
 
 def _judges() -> dict[str, Judge]:
     found: dict[str, Judge] = {}
-    for area in AREAS:
-        found.update(load(area.alerts) if area.alerts else {})
+    for area in (area for area in AREAS if area.alerts):
+        for module in area.contracts:  # of the events that are judged: an actor hears their types
+            import_module(module)
+        found.update(load(area.alerts))
     return found
 
 
