@@ -22,7 +22,7 @@ import msgspec
 from pmagent.events.atomic import write_atomic
 from pmagent.events.errors import PmagentError
 from pmagent.guests import codex_trust, harnesses
-from pmagent.guests.harnesses import OLDEST, Hook, Mode, Scope
+from pmagent.guests.harnesses import OLDEST, Hook, Mode, Scope, too_old
 from pmagent.workspace.layout import Layout
 
 VERSION_SECONDS: Final = 30.0
@@ -103,7 +103,7 @@ def plan_connect(
     if path is None:
         raise CannotConnect(f"{harness} has no {scope} settings that pmagent knows", "take --user or --project")
     version = version_of(harness, environ)
-    if mode == "enforce" and version and number_of(version) < OLDEST.get(harness, (0,)):
+    if mode == "enforce" and too_old(harness, version):
         oldest = ".".join(map(str, OLDEST[harness]))
         raise CannotConnect(f"{harness} {version} lets tools run when a hook fails", f"update it to {oldest} or later")
     hook, before = hook_of(layout), _text_of(path)
@@ -208,11 +208,6 @@ def version_of(harness: str, environ: Mapping[str, str]) -> str:
         raise CannotConnect(f"{program} --version does not end well: {error}", "does it start?") from None
     found = re.search(r"\d+(?:\.\d+)+", done.stdout)
     return found[0] if found else ""
-
-
-def number_of(version: str) -> tuple[int, ...]:
-    """A version, as it compares."""
-    return tuple(int(part) for part in version.split("."))
 
 
 def _try_hook(hook: Hook) -> None:
