@@ -157,16 +157,20 @@ def _transcript(path: Path, number: int, calls: int) -> None:
                                        "old_string": _text(chance, 40), "new_string": _text(chance, 60)}  # fmt: skip
             time = {"timestamp": f"2026-11-{1 + number % 28:02}T10:{n % 60:02}:00.000Z", "uuid": f"{number}-{n}"}
             output = _text(chance, 620)
-            made = {"type": "tool_use", "id": call, "name": name, "input": given}
-            result = {"type": "tool_result", "tool_use_id": call, "content": output, "is_error": False}
-            rows: tuple[dict[str, object], ...] = (
+            copied: dict[str, object] = {"text": _text(chance, 3900)}
+            made: dict[str, object] = {"type": "tool_use", "id": call, "name": name, "input": given}
+            result: dict[str, object] = {
+                "type": "tool_result", "tool_use_id": call, "content": output, "is_error": False,
+            }  # fmt: skip
+            rows: list[dict[str, object]] = [
                 {"type": "last-prompt", "lastPrompt": _text(chance, 40)},
                 {"type": "api-request", "params": _text(chance, 160)},
                 {"type": "assistant", "message": _message("assistant", {"type": "text", "text": _text(chance, 50)})},
                 {"type": "assistant", "usage": _text(chance, 120), "message": _message("assistant", made)},
                 {"type": "user", "message": _message("user", result), "toolUseResult": {"stdout": output}},
-                *({"type": "api-request-blob", "message": _message("user", {"text": _text(chance, 3900)})},) * 2,
-            )  # fmt: skip
+                {"type": "api-request-blob", "message": _message("user", copied)},
+                {"type": "api-request-blob", "message": _message("user", copied)},
+            ]
             file.writelines(json.dumps({**row, **time, **common}) + "\n" for row in rows)
 
 

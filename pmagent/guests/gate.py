@@ -52,6 +52,7 @@ from pmagent.events.errors import PmagentError
 from pmagent.events.event import Event
 from pmagent.guests import dialects
 from pmagent.guests.dialects import Printed, refusal
+from pmagent.guests.harnesses import too_old
 from pmagent.guests.processes import Processes
 from pmagent.guests.proof import held, unseen
 from pmagent.service.host import Host
@@ -330,6 +331,9 @@ def understood(line: bytes) -> Message:
 def heard_of(message: Message) -> dialects.Heard:
     """What it says. A script says it in the neutral shapes themselves."""
     if message.harness != "script":
+        if message.mode == "enforce" and too_old(message.harness, message.version):
+            why = f"{message.harness} {message.version} lets tools run when a hook fails: update it"
+            return dialects.Unheard(why=why)
         return dialects.read(message.harness, message.event, message.payload)
     try:
         return msgspec.convert(message.payload, dialects.Started | dialects.Asked | dialects.Finished | dialects.Ended)
