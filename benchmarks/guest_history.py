@@ -2,9 +2,8 @@
 
 The hook asks a real daemon, which has recorded the call, durably, before it answers; beside it starts an interpreter
 that does nothing, in the same turns. The import stands beside decoding each line of the transcripts and masking all
-that was decoded. Lines and their lengths are those of a session of 20 calls that Claude Code 2.1.330 recorded, whose
-calls return 3.5 kB each, but for its copies of requests, of which it keeps two of 22 kB a call, and these have one of
-10 kB.
+that was decoded. Lines and their lengths are those of a session of 20 calls that Claude Code 2.1.330 recorded: a call
+returns 3.5 kB, and two copies of requests of 22 kB each stand beside it.
 The policy has 50 rules, and every call of the log is another one.
 """
 
@@ -17,12 +16,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
 
 from benchmarks.guests import _daemon
 from benchmarks.harness import Bench, Row, Spread, alternate
+from pmagent.actors.guests.judge import judge
+from pmagent.contracts.guest_calls import Situation
+from pmagent.contracts.guests import GuestCallAsked
+from pmagent.contracts.payload import decode
+from pmagent.events.reader import events
 from pmagent.events.redact import Redactor
 from pmagent.guests import hook
 from pmagent.guests.policy import policy_of, read_policy, rules_of
@@ -74,7 +79,7 @@ def _hook(bench: Bench) -> Row:
 def _history(bench: Bench) -> list[Row]:
     os.environ["XDG_STATE_HOME"] = str(bench.folder / "history-state")
     folder = bench.folder / "transcripts"
-    calls, each = bench.count(6_000, 40), bench.count(100, 20)
+    calls, each = bench.count(2_000, 40), bench.count(50, 20)
     for number in range(calls // each):
         _transcript(folder / f"{number:08x}-0000-4000-8000-000000000000.jsonl", number, each)
     workspaces = iter(range(1000))
@@ -105,8 +110,12 @@ def _history(bench: Bench) -> list[Row]:
     rules += "deny:\n" + "".join(f"  - Edit(./area{n}/**)\n" for n in range(25))
     layer = rules_of(rules, "project", "bench", "/root")
     policy = policy_of([layer if one.name == "project" else one for one in read_policy(workspace).layers])
-    rates = [_judged(lambda: what_if(Layout(workspace).store, policy)) for _ in range(bench.runs)]
-    rate = Spread.of(rates)
+    rate = Spread.of([_judged(lambda: what_if(Layout(workspace).store, policy)) for _ in range(bench.runs)])
+    with closing(Layout(workspace).store.reader()) as log:
+        asked = [decode("guest.call_asked", one.data) for one in events(log) if one.type == "guest.call_asked"]
+    facts = [one.facts for one in asked if isinstance(one, GuestCallAsked)]
+    situation = Situation(mode="NORMAL")
+    judging = _processor(lambda: [judge(one, policy, situation) for one in facts])
     return [
         Row(
             what="guests: import of transcripts", figure=imported, unit="calls/s of processor time",
@@ -115,13 +124,14 @@ def _history(bench: Bench) -> list[Row]:
         Row(
             what="guests: what-if, 50 rules, each call another one", figure=rate, unit="calls/s",
             target=">= 50,000/s", reached=rate.median >= 50_000,
+            note=f"with reading and checking the log; judging alone {len(facts) / judging:,.0f}/s",
         ),
     ]  # fmt: skip
 
 
-def _judged(judge: Callable[[], object]) -> float:
-    found = judge()
-    took = _processor(judge)
+def _judged(function: Callable[[], object]) -> float:
+    found = function()
+    took = _processor(function)
     return getattr(found, "calls", 0) / took
 
 
@@ -147,18 +157,20 @@ def _transcript(path: Path, number: int, calls: int) -> None:
                                        "old_string": _text(chance, 40), "new_string": _text(chance, 60)}  # fmt: skip
             time = {"timestamp": f"2026-11-{1 + number % 28:02}T10:{n % 60:02}:00.000Z", "uuid": f"{number}-{n}"}
             output = _text(chance, 620)
+            copied: dict[str, object] = {"text": _text(chance, 3900)}
             made: dict[str, object] = {"type": "tool_use", "id": call, "name": name, "input": given}
             result: dict[str, object] = {
                 "type": "tool_result", "tool_use_id": call, "content": output, "is_error": False,
             }  # fmt: skip
-            rows: tuple[dict[str, object], ...] = (
+            rows: list[dict[str, object]] = [
                 {"type": "last-prompt", "lastPrompt": _text(chance, 40)},
                 {"type": "api-request", "params": _text(chance, 160)},
                 {"type": "assistant", "message": _message("assistant", {"type": "text", "text": _text(chance, 50)})},
                 {"type": "assistant", "usage": _text(chance, 120), "message": _message("assistant", made)},
                 {"type": "user", "message": _message("user", result), "toolUseResult": {"stdout": output}},
-                {"type": "api-request-blob", "message": _message("user", {"text": _text(chance, 1800)})},
-            )  # fmt: skip
+                {"type": "api-request-blob", "message": _message("user", copied)},
+                {"type": "api-request-blob", "message": _message("user", copied)},
+            ]
             file.writelines(json.dumps({**row, **time, **common}) + "\n" for row in rows)
 
 

@@ -52,6 +52,7 @@ from pmagent.events.errors import PmagentError
 from pmagent.events.event import Event
 from pmagent.guests import dialects
 from pmagent.guests.dialects import Printed, refusal
+from pmagent.guests.harnesses import too_old
 from pmagent.guests.processes import Processes
 from pmagent.guests.proof import held, unseen
 from pmagent.service.host import Host
@@ -299,9 +300,11 @@ class Gate:
     async def follow_policy(self, host: Host) -> None:
         """Record the policy if its files are not as they were."""
         now = time.monotonic()
-        if self._paths is not None and (now < self._looked + LOOK_SECONDS or _marks(self._paths) == self._marks):
+        if self._paths is not None and now < self._looked + LOOK_SECONDS:
             return
         self._looked = now
+        if self._paths is not None and _marks(self._paths) == self._marks:
+            return
         from pmagent.guests.policy import cedar_files, read_policy
 
         policy = await anyio.to_thread.run_sync(read_policy, host.layout.workspace)
@@ -328,6 +331,9 @@ def understood(line: bytes) -> Message:
 def heard_of(message: Message) -> dialects.Heard:
     """What it says. A script says it in the neutral shapes themselves."""
     if message.harness != "script":
+        if message.mode == "enforce" and too_old(message.harness, message.version):
+            why = f"{message.harness} {message.version} lets tools run when a hook fails: update it"
+            return dialects.Unheard(why=why)
         return dialects.read(message.harness, message.event, message.payload)
     try:
         return msgspec.convert(message.payload, dialects.Started | dialects.Asked | dialects.Finished | dialects.Ended)

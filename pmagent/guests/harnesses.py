@@ -9,6 +9,7 @@ and, of Claude Code and Codex, the programs themselves.
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -41,6 +42,11 @@ GATES: Final = frozenset({"PreToolUse", "ConfigChange", "BeforeTool", "preToolUs
 
 OLDEST: Final = {"claude": (2, 1, 295), "codex": (0, 124, 0)}
 """Claude Code takes ``onFailure`` from this version on, Codex runs hooks: earlier ones are refused in ``enforce``."""
+
+
+def too_old(harness: str, version: str) -> bool:
+    """Whether a harness of this version cannot be trusted to refuse; "": its version is not known."""
+    return bool(version) and tuple(int(part) for part in re.findall(r"\d+", version)) < OLDEST.get(harness, ())
 
 
 class Hook(msgspec.Struct, frozen=True):
@@ -226,6 +232,11 @@ def removed(text: str, hook: Hook) -> str:
     if not hooks:
         del document["hooks"]
     return _text(document, text)
+
+
+def is_empty(text: str) -> bool:
+    """Whether a settings file says nothing."""
+    return _object(text).keys() <= {"version"}
 
 
 def _without(group: Any, hook: Hook) -> Any:
