@@ -207,7 +207,7 @@ TABLE: Final[dict[tuple[str, str], Row]] = {
     **{("GET", f"/agents/calls/{{number}}/{word}"): Row(_get(f"/agents/calls/4711/{word}"), 404, 404) for word in (
         "approve", "reject",
     )},
-    **{("POST", f"/agents/calls/{{number}}/{word}"): Row(_post(f"/agents/calls/4711/{word}"), 409, 409) for word in (
+    **{("POST", f"/agents/calls/{{number}}/{word}"): Row(_post(f"/agents/calls/4711/{word}"), 404, 404) for word in (
         "approve", "reject",
     )},
     ("GET", "/policy"): Row(_get("/policy")),

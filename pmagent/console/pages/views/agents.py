@@ -101,11 +101,14 @@ async def _decide(request: Request, decision: str) -> Response:
     ruled: dict[str, Any] = {"rule": rule, "rule_seconds": float(seconds)} if rule and decision == "approve" else {}
     about = sha256(f"{visitor.operator}|{decision}|{digest}|{rule}|{seconds}|{note}".encode()).hexdigest()[:16]
     try:
+        await context.ask("guests.approvals", approval=number)  # about what there is not nothing is recorded
         answer = await context.ask(
             "guests.answer", visitor, request=f"guests.answer-{number}-{about}", approval=number, decision=decision,
             digest=digest, note=note, **ruled,
         )
     except RemoteError as error:
+        if error.kind == "NothingWaits":
+            return await _call(request)
         return await _call(request, [error.message], [error.hint] if error.hint else [], status=422)
     if answer.exit_code:
         return await _call(request, answer.document["reasons"], answer.document["mend"], status=409)
