@@ -7,8 +7,10 @@ import os
 import posixpath
 import re
 import shlex
+import time
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -70,7 +72,7 @@ def look(
 ) -> Call:
     """The call of a tool with this input, as it is on this machine at this moment. ``cwd`` is the folder in which the
     agent works, ``root`` its workspace."""
-    where = os.path.realpath(root) if root else ""
+    where = _workspace(root) if root else ""
     found = Gathered(where, os.environ.get("HOME", ""))
     folder: str | None = _folder(tool_input, cwd, found) if cwd.startswith("/") else None
     kind = "mcp" if server or tool.startswith("mcp__") else _KINDS.get(tool.lower(), "other")
@@ -99,11 +101,25 @@ def look(
         trees=[*found.trees], mentions=[one for one in found.mentions if one not in found.reads and
                                         one not in found.writes],
         spelled=[*found.spelled], hosts=[*found.hosts], outward=found.outward, starts=_clean(starts, found),
-        unclear=[*found.unclear], branch=checked_out(folder or where), hour=(now or datetime.now().astimezone()).hour,
+        unclear=[*found.unclear], branch=checked_out(folder or where),
+        hour=now.hour if now is not None else time.localtime().tm_hour,
         parser=parser,
     )  # fmt: skip
-    files = [path for path in cedar_files(Path(root), os.environ) if path.exists()]
+    known = _cedar_files(root, os.environ.get("HOME"), os.environ.get("XDG_CONFIG_HOME"))
+    files = [Path(path) for path in known if os.path.lexists(path)]
     return msgspec.structs.replace(call, opinion=opinion_of(call, files)) if files else call
+
+
+@lru_cache(maxsize=8)
+def _workspace(root: str) -> str:
+    """A workspace's own path; it is the daemon's, and stays what it was when it was first looked at."""
+    return os.path.realpath(root)
+
+
+@lru_cache(maxsize=8)
+def _cedar_files(root: str, _home: str | None, _config: str | None) -> tuple[str, ...]:
+    """As long as the environment names the same folders."""
+    return tuple(map(str, cedar_files(Path(root), os.environ)))
 
 
 def _clean(text: str, found: Gathered) -> str:

@@ -181,21 +181,31 @@ class Gathered:
         elif written.startswith(("/dev/fd/", "/dev/tcp/", "/dev/udp/")):
             self.why("a path leads through another process")
             return written
+        if not written.isascii():
+            self._letters(written)
         try:
-            real = os.path.realpath(joined)
-            if not written.isascii():
-                self._letters(written)
-            status = os.stat(real)
-            if stat.S_ISREG(status.st_mode) and status.st_nlink > 1 and not any(one in real for one in _SHARED):
-                self.why(f"{real} has {status.st_nlink} names (hard links)")
-        except FileNotFoundError:
-            pass
+            real = self._real(joined)
         except (OSError, ValueError) as error:
             self.why(f"a path cannot be looked up: {type(error).__name__}")
-            return written
+            return _encodable(written)
         if real != written:
             self.spelled[_encodable(written)] = None
         return _encodable(real)
+
+    def _real(self, path: str) -> str:
+        """The path with its links resolved, by the kernel where there is such a file. Raises OSError, ValueError."""
+        try:
+            file = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return os.path.realpath(path)
+        try:
+            real = os.readlink(f"/proc/self/fd/{file}")
+            status = os.fstat(file)
+        finally:
+            os.close(file)
+        if stat.S_ISREG(status.st_mode) and status.st_nlink > 1 and not any(one in real for one in _SHARED):
+            self.why(f"{real} has {status.st_nlink} names (hard links)")
+        return real
 
     def _letters(self, path: str) -> None:
         """Note letters that look like others."""

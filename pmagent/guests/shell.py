@@ -301,6 +301,8 @@ class _Line(Words):
     def _test_command(self, node: Node, flow: Flow) -> None:
         self.found.start([Word(node.children[0].type)], [*flow.sets], flow.cwd)
         text = text_of(node)
+        if "\n" in text:
+            self.found.why("a test over several lines")
         if re.search(r"\s-(?:v|R|eq|ne|lt|gt|le|ge)\s", text) and re.search(r"[$`]|\w\[", text) and \
                 not self._numbers(text, flow):  # fmt: skip
             self.found.why("a test that computes")

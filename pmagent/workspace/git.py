@@ -44,18 +44,27 @@ class GitSilent(PmagentError):
 def checked_out(folder: str) -> str:
     """The branch that is checked out around ``folder``, read from its files without a process; "" where there is
     none."""
-    for above in (Path(folder), *Path(folder).parents):
-        git = above / ".git"
-        try:
-            if git.is_file():
-                git = above / git.read_text("utf-8").removeprefix("gitdir:").strip()
-            elif not git.is_dir():
-                continue
-            head = git.joinpath("HEAD").read_text("utf-8").strip()
-        except (OSError, UnicodeError):
+    above = folder  # asked for with every call of a guest, so without the costs of Path
+    while not os.path.lexists(git := f"{above}/.git"):
+        if not above.strip("/"):
             return ""
-        return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else ""
-    return ""
+        above = above.rpartition("/")[0]
+    try:
+        if not os.path.isdir(git):
+            git = os.path.join(above, _beginning(git).removeprefix("gitdir:").strip())
+        head = _beginning(f"{git}/HEAD").strip()
+    except (OSError, UnicodeError):
+        return ""
+    return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else ""
+
+
+def _beginning(path: str) -> str:
+    """The first 4 KiB of a file. Raises OSError, UnicodeError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        return os.read(descriptor, 4096).decode("utf-8")
+    finally:
+        os.close(descriptor)
 
 
 def tracked(path: Path) -> str:

@@ -123,6 +123,19 @@ def test_options_may_stand_anywhere_and_be_written_otherwise(match: str, words: 
     assert judge(call, policy, NORMAL).answer == answer
 
 
+@each("text, words, answer", [
+    ("allow: ['Bash(git status)']", ["git", None], "ask"), ("allow: ['Bash(git *)']", ["git", None], "allow"),
+    ("allow: ['Bash(git *)']", [None], "ask"), ("allow: [Bash]", [None], "allow"),
+    ("{allow: ['Bash(git *)'], deny: ['Bash(git push *)']}", ["git", None], "ask"),
+    ("{allow: ['Bash(git *)'], deny: ['Bash(git push *)']}", ["git", "log", None], "allow"),
+    ("{allow: [Bash], deny: ['Bash(rm *)']}", [None, "x"], "ask"),
+])  # fmt: skip
+def test_a_word_that_is_not_known_is_allowed_by_a_star_alone(text: str, words: list[str | None], answer: str) -> None:
+    policy = policy_of([rules_of("{version: 1, " + text.strip("{}") + "}", "project", "policy.yaml", "/home/me")])
+    call = Call(harness="claude", session="s", tool="Bash", kind="shell", root="/w", commands=[Command(words=words)])
+    assert judge(call, policy, NORMAL).answer == answer
+
+
 @each("when, given, holds", [
     ("mode: [DEGRADED]", {"mode": "DEGRADED"}, True), ("mode: [DEGRADED]", {}, False),
     ("branch: [main, release/*]", {"branch": "release/1"}, True),
