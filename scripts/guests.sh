@@ -9,6 +9,10 @@ target=${PMAGENT_GUESTS:-${XDG_CACHE_HOME:-$HOME/.cache}/pmagent/guests}
 wanted=$(cat package.json package-lock.json | sha256sum)
 [ "$(cat "$target/stamp" 2>/dev/null)" != "$wanted" ] || exit 0
 
+if [ -e "$target" ] && ! grep -qs '"name": "guests"' "$target/package.json"; then
+    echo "guests: $target holds something else; remove it, or name another folder with PMAGENT_GUESTS" >&2
+    exit 1
+fi
 rm -rf "$target"
 mkdir -p "$target"
 cp package.json package-lock.json "$target/"

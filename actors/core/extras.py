@@ -12,6 +12,8 @@ from typing import Final
 EXTRAS: Final[Mapping[str, tuple[str, ...]]] = {
     "audit": ("langchain-core>=1.7,<2", "langgraph>=1.2,<2", "pymupdf>=1.28,<2"),
     "pla": ("pyserial>=3.5,<4", "pyserial-asyncio>=0.6,<0.7"),
+    "guests": ("tree-sitter>=0.25,<0.27", "tree-sitter-bash>=0.25,<0.26"),
+    "cedar": ("cedarpy>=4.12,<5",),
     "anthropic": ("langchain-anthropic>=1.7,<2",),
     "openai": ("langchain-openai>=1.7,<2",),
     "google": ("langchain-google-genai>=4.4,<5",),

@@ -110,7 +110,7 @@ def disconnect(app: App, harness: str, scope: str, yes: bool, format: str) -> in
 
 def _noted(app: App, text: str) -> None:
     """Let the log say who changes what, before it is done. Raises PmagentError."""
-    ask(app, "guests.note", text=text, session="connections", operator=acting(app, None))
+    ask(app, "guests.note", text=text, operator=acting(app, None))
 
 
 def _show(app: App, plan: Plan) -> None:

@@ -252,7 +252,7 @@ def _without(group: Any, hook: Hook) -> Any:
 def names(value: Any, hook: Hook) -> bool:
     """Whether an entry starts the hook of this workspace."""
     if isinstance(value, str):
-        return value == hook.file or shlex.quote(hook.file) in value
+        return value == hook.file or f" {shlex.quote(hook.file)} " in value  # a word: other paths may end like it
     parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return any(names(part, hook) for part in parts)
 

@@ -167,6 +167,8 @@ def _of_session(report: Report, event: Event) -> Report:
         case GuestSessionEnded(transcript=transcript) if report.source == "import":
             said = replace(report, transcript=transcript, proof="not_proven", why=[IMPORTED])
             return replace(said, closed=event.time)
+        case GuestSessionEnded(source="import"):  # what an import adds to a live session does not end it
+            return report
         case GuestSessionEnded(reason=reason, transcript=transcript):
             return replace(report, reason=reason, transcript=transcript)
         case GuestSessionClosed():

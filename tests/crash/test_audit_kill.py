@@ -18,12 +18,14 @@ from pmagent.replay.areas.invariants_audits import check_audits
 from pmagent.replay.areas.invariants_models import check_models
 from pmagent.workspace.layout import Layout
 from tests.support import warm
-from tests.support.audited import Sources
+from tests.support.audited import Sources, sources
 from tests.support.bench import Bench, Question, sitting
 from tests.support.commands import pmagent
 from tests.support.effort import some
 from tests.support.forked import KILLED, forks
 from tests.support.logged import proven_history
+
+__all__ = ["sources"]
 
 pytestmark = pytest.mark.slow
 
@@ -38,12 +40,6 @@ Host = Callable[[int, str, str], tuple[int, int]]
 def preloaded() -> None:
     """Hosts find imported what takes a second each time."""
     warm.preload(*warm.OPENAI, "pmagent.actors.audit.progress")
-
-
-@pytest.fixture(scope="module")
-def sources(tmp_path_factory: pytest.TempPathFactory) -> Sources:
-    """A repository and its report; audits only read them."""
-    return Sources(tmp_path_factory.mktemp("sources"))
 
 
 @contextmanager

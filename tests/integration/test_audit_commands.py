@@ -18,14 +18,14 @@ from pmagent.contracts.audit import AuditReport
 from pmagent.workspace.layout import Layout
 from tests.conftest import ROOT
 from tests.support import warm
-from tests.support.audited import RUBRIC, Sources, assert_proven
+from tests.support.audited import RUBRIC, Sources, assert_proven, sources
 from tests.support.audits import dimension
 from tests.support.cases import each
 from tests.support.commands import clean_environment, pmagent, spawn
 from tests.support.daemons import Daemon
 from tests.support.started import daemon
 
-__all__ = ["daemon"]
+__all__ = ["daemon", "sources"]
 
 pytestmark = pytest.mark.slow
 
@@ -33,12 +33,6 @@ pytestmark = pytest.mark.slow
 def preloaded() -> None:
     """Commands and daemons find imported what takes a second each time."""
     warm.preload("pmagent.actors.audit.progress")
-
-
-@pytest.fixture(scope="module")
-def sources(tmp_path_factory: pytest.TempPathFactory) -> Sources:
-    """A repository and its report; audits only read them."""
-    return Sources(tmp_path_factory.mktemp("sources"))
 
 
 def listed(workspace: Path) -> list[dict[str, Any]]:

@@ -9,28 +9,17 @@ from pathlib import Path
 import pytest
 
 from pmagent.contracts.audit import JUDGES
-from tests.support import warm
-from tests.support.audited import RUBRIC, Sources, assert_proven
+from tests.support.audited import RUBRIC, Sources, assert_proven, sources
 from tests.support.audits import dimension
 from tests.support.bench import Bench, Question, opinion, sitting
 from tests.support.commands import Ran, pmagent
 from tests.support.provider import completion, error
 
+__all__ = ["sources"]
+
 pytestmark = pytest.mark.slow
 
 MODEL = ("--model", "openai:gpt-x")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def preloaded() -> None:
-    """Commands and daemons find imported what takes a second each time."""
-    warm.preload(*warm.OPENAI, "pmagent.actors.audit.progress")
-
-
-@pytest.fixture(scope="module")
-def sources(tmp_path_factory: pytest.TempPathFactory) -> Sources:
-    """A repository and its report; audits only read them."""
-    return Sources(tmp_path_factory.mktemp("sources"))
 
 
 def judged(

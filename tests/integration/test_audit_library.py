@@ -23,14 +23,10 @@ from pmagent.audit import (
 )
 from pmagent.events.errors import PmagentError
 from pmagent.projections.audits.report import report_markdown
-from tests.support.audited import RUBRIC, Sources
+from tests.support.audited import RUBRIC, Sources, sources
 from tests.support.cases import each
 
-
-@pytest.fixture(scope="module")
-def sources(tmp_path_factory: pytest.TempPathFactory) -> Sources:
-    """A repository and its report; audits only read them."""
-    return Sources(tmp_path_factory.mktemp("sources"))
+__all__ = ["sources"]
 
 
 def test_an_audit_by_itself_leaves_its_report_where_it_is_wanted(

@@ -13,11 +13,13 @@ from typing import Any
 import pytest
 
 from tests.support import warm
-from tests.support.audited import Sources
+from tests.support.audited import Sources, sources
 from tests.support.bench import Bench, sitting
 from tests.support.commands import SECONDS, pmagent
 from tests.support.daemons import running
 from tests.support.started import Started, started
+
+__all__ = ["sources"]
 
 pytestmark = pytest.mark.slow
 
@@ -28,12 +30,6 @@ MODEL = ("--model", "openai:gpt-x")
 def preloaded() -> None:
     """Commands and daemons find imported what takes a second each time."""
     warm.preload(*warm.OPENAI, "pmagent.actors.audit.progress")
-
-
-@pytest.fixture(scope="module")
-def sources(tmp_path_factory: pytest.TempPathFactory) -> Sources:
-    """A repository and its report; audits only read them."""
-    return Sources(tmp_path_factory.mktemp("sources"))
 
 
 @pytest.fixture

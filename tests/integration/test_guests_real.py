@@ -135,6 +135,7 @@ def test_hooks_switched_off_show_in_the_transcript(here: Place) -> None:
     assert unseen.tool == "Bash"
     closed, = here.events("guest.session_closed")
     assert (closed.proof, closed.unseen) == ("in_part", 1)
+    assert "unseen" in json.dumps(here.document("alerts")["open"])
 
 
 @HARNESSES
@@ -428,3 +429,19 @@ def test_managed_settings_hold_against_those_of_the_project(here: Place, harness
     )  # fmt: skip
     assert not ran(here), done
     assert [one.answer for one in here.events("guest.call_decided")] == ["deny"], done
+
+
+def test_what_codex_types_into_a_program_shows_in_the_transcript(here: Place) -> None:
+    """No hook is told of it, so a shell that reads what it runs is asked about; the transcript tells of the rest."""
+    here.policy("allow Bash")
+    here.start()
+    here.connect("codex")
+    opened = [["exec_command", {"cmd": "cat", "tty": True, "yield_time_ms": 500}]]
+    typed = [["write_stdin", {"session_id": "last", "chars": "hi\n", "yield_time_ms": 500}]]
+    shell = [["exec_command", {"cmd": "bash", "tty": True, "yield_time_ms": 500}]]
+    assert here.run("codex", opened, typed, shell, "done").code == 0
+    assert [one.answer for one in here.events("guest.call_decided")] == ["allow", "ask"]
+    unseen, = here.events("guest.call_unseen")
+    assert unseen.tool == "write_stdin"
+    closed, = here.events("guest.session_closed")
+    assert (closed.proof, closed.unseen) == ("in_part", 1)

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from examples.audited.make_report import make_report
 from examples.audited.make_repository import make_repository
 from tests.support.audits import RULES, dimension
@@ -42,6 +44,12 @@ class Sources:
     def quick(self) -> tuple[str, ...]:
         """The command's, with the rubric of two criteria."""
         return (*self.arguments, "--rubric", str(self.rubric))
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> Sources:
+    """A repository and its report; audits only read them."""
+    return Sources(tmp_path_factory.mktemp("sources"))
 
 
 def assert_proven(workspace: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import threading
 import zlib
 from collections.abc import Iterator
@@ -95,6 +96,8 @@ class Models:
             items.append({"type": "message", "id": "msg_1", "role": "assistant", "content": [text]})
         else:
             for number, (name, given) in enumerate(turn):
+                if given.get("session_id") == "last":  # of a program that runs on
+                    given["session_id"] = int(re.findall(r"session ID (\d+)", " ".join(self.results))[-1])
                 space, _, last = name.rpartition(".")
                 item = {"type": "function_call", "id": f"fc_{number}", "call_id": f"call_{_mark(turn)}_{number}"}
                 item |= {"name": last, "arguments": json.dumps(given)} | ({"namespace": space} if space else {})

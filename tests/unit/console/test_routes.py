@@ -201,6 +201,16 @@ TABLE: Final[dict[tuple[str, str], Row]] = {
     **{("GET", f"/control/{word}"): Row(_get(f"/control/{word}")) for word in (
         "pause", "resume", "mode", "arm", "disarm", "end",
     )},
+    ("GET", "/agents"): Row(_get("/agents")),
+    ("GET", "/agents/{session}"): Row(_get("/agents/nobody"), 404, 404),
+    ("GET", "/agents/calls/{number}"): Row(_get("/agents/calls/4711"), 404, 404),
+    **{("GET", f"/agents/calls/{{number}}/{word}"): Row(_get(f"/agents/calls/4711/{word}"), 404, 404) for word in (
+        "approve", "reject",
+    )},
+    **{("POST", f"/agents/calls/{{number}}/{word}"): Row(_post(f"/agents/calls/4711/{word}"), 409, 409) for word in (
+        "approve", "reject",
+    )},
+    ("GET", "/policy"): Row(_get("/policy")),
     ("GET", "/runs"): Row(lambda world: world.runs.get("/runs?state=done")),
     ("GET", "/runs/{run_id}"): Row(lambda world: world.runs.get(_RUN), none=404),
     ("GET", "/runs/{run_id}/tasks/{task_id}"): Row(lambda world: world.runs.get(_task(world)), none=404),
@@ -237,8 +247,8 @@ TABLE: Final[dict[tuple[str, str], Row]] = {
         _checked("documents", "/integrity/documents"), 303, leads="/integrity#documents"
     ),
 }  # fmt: skip
-"""Every route, by method and path. A route that cannot be shown here as it is meant (a job that is cancelled) is
-shown by ``test_runs_live.py`` and ``test_audits_page.py``."""
+"""Every route, by method and path. A route that cannot be shown here as it is meant (a job that is cancelled, a call
+of an agent) is shown by ``test_runs_live.py``, ``test_audits_page.py`` and ``test_console_agents.py``."""
 
 ROUTES: Final = list(TABLE)
 POSTS: Final = [path for method, path in TABLE if method == "POST"]

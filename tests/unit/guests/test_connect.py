@@ -160,6 +160,14 @@ def test_of_a_file_that_others_changed_only_ours_is_taken_out(place: Place) -> N
     assert json.loads(path.read_text()) == {"model": "opus", "hooks": left}
 
 
+@each("harness,mode", [(harness, mode) for harness in JSON_HARNESSES for mode in get_args(Mode)])
+def test_the_hook_of_another_workspace_stays(harness: str, mode: Mode) -> None:
+    """Of one whose path ends with ours, too."""
+    other = Hook(HOOK.python, f"/x{HOOK.file}", f"/x{HOOK.data}")
+    text = merged(None, harness, mode, 20, other)
+    assert removed(merged(text, harness, mode, 20, HOOK), HOOK) == text
+
+
 @each("harness", ["claude", "cursor"])
 def test_a_file_that_holds_nothing_else_goes(tmp_path: Path, harness: str) -> None:
     place = Place(tmp_path)

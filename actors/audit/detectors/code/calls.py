@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from pmagent.actors.audit.detectors.code.names import BINDINGS_MAX, argument, bindings, called, keyword, last_name
@@ -40,14 +39,6 @@ class Start(NamedTuple):
     command: ast.expr | None
     words: list[Word] | None
     shell: bool | None
-
-
-def starts(module: Module) -> Iterator[Start]:
-    """All calls that start a process through subprocess, asyncio or anyio."""
-    for call, site in module.calls():
-        started = start(module, call, site)
-        if started is not None:
-            yield started
 
 
 def start(module: Module, call: ast.Call, site: Site) -> Start | None:

@@ -37,11 +37,12 @@ _LIMITS: Final = frozenset({"asyncio.wait_for", "asyncio.timeout", "asyncio.time
                             "anyio.move_on_after", "trio.fail_after", "trio.move_on_after", "signal.alarm",
                             "signal.setitimer", "async_timeout.timeout"})  # fmt: skip
 _SENT: Final = re.compile(r"(?:requests|httpx)\.(?:get|post|put|delete|patch|head|request|stream)|\w*\.?urlopen")
-_CHANGING: Final = re.compile(
-    r"(?:requests|httpx)\.(?:post|put|delete|patch)$|(?:^|[._])(?:post|patch|sendmail|send_message|send_email|publish|tweet)$"
-    r"|(?:^|\.)(?:chat_postMessage|create_(?:issue|comment|issue_comment|review|pull|event|message|order|payment)\w*)$"
-)
+_CHANGING: Final = frozenset((
+    "post", "patch", "sendmail", "send_message", "send_email", "publish", "tweet", "chat_postMessage", "create_issue",
+    "create_comment", "create_issue_comment", "create_review", "create_pull", "create_event", "create_order",
+))  # fmt: skip
 """Names of calls by which something outside is changed."""
+_REPLACING: Final = frozenset(f"{one}.{verb}" for one in ("requests", "httpx") for verb in ("put", "delete"))
 _MAKING: Final = frozenset({"tempfile.TemporaryDirectory", "tempfile.mkdtemp", "anyio.TemporaryDirectory"})
 _STRINGS: Final = (ast.Constant, ast.JoinedStr)
 _PLACES: Final = (ast.Name, ast.Attribute, ast.BinOp, ast.Call)
@@ -74,7 +75,8 @@ class ProcessReader:
             name = called(module, call, site)
             self._requests += _SENT.fullmatch(name) is not None
             decorates = isinstance(site.stmt, Function) and call in site.stmt.decorator_list
-            self._sends += _CHANGING.search(name or last_name(call.func)) is not None and not decorates
+            changes = last_name(call.func) in _CHANGING or name in _REPLACING
+            self._sends += changes and not decorates
         for clone in clones(module):
             self._clones += 1
             self._clone(module, clone)

@@ -123,7 +123,11 @@ async def policy(request: Request) -> Response:
 
 
 def _number(request: Request) -> int:
-    return int(request.path_params["number"])
+    """The call's number. Raises HTTPException (404)."""
+    given = str(request.path_params["number"])
+    if not (given.isdecimal() and given.isascii() and len(given) < 19):
+        raise HTTPException(404, "A call is named by its position in the log.")
+    return int(given)
 
 
 def address(session: str) -> str:
@@ -131,7 +135,7 @@ def address(session: str) -> str:
     return f"/agents/{quote(session, safe='')}"
 
 
-_ONE: Final = "/agents/calls/{number:int}"
+_ONE: Final = "/agents/calls/{number}"
 
 routes: list[BaseRoute] = [
     Route("/agents", listing, methods=["GET"]),
