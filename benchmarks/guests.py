@@ -43,9 +43,9 @@ def run(bench: Bench) -> list[Row]:
     with _daemon(bench.folder) as workspace:
         address = str(Layout(workspace).guest_socket)
         for _ in range(bench.runs):
-            each = bench.count(200, 2)
+            each = bench.count(100, 2)
             rates.append(child("guests", address, workspace, each, 0))
-            calm.append(child("guests", address, workspace, bench.count(40, 2), rates[-1]["rate"] / 10))
+            calm.append(child("guests", address, workspace, bench.count(10, 2), rates[-1]["rate"] / 10))
     rate = Spread.of([one["rate"] for one in rates])
     p99 = Spread.of([one["p99"] * 1e3 for one in calm])
     full = Spread.of([one["p99"] * 1e3 for one in rates]).median
