@@ -18,9 +18,10 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from pmagent.console.pages.context import context_of, form_of, visitor_of
+from pmagent.console.pages.context import PageContext, context_of, form_of, visitor_of
 from pmagent.contracts.control import REASON_CHARS_MAX
 from pmagent.contracts.guests import GUESTS
+from pmagent.events.errors import PmagentError
 from pmagent.projections.guests.report import CallLine
 from pmagent.service.wire import RemoteError
 
@@ -35,9 +36,18 @@ async def listing(request: Request) -> Response:
     context = context_of(request)
     return await context.page(
         request, "agents.html", title="Agents", section="agents", live=LIVE, command=("pmagent", GUESTS),
-        waiting=(await context.standing("guests.approvals")).document["approvals"],
-        sessions=(await context.standing("guests.sessions")).document["sessions"],
+        waiting=await _standing(context, "guests.approvals", "approvals"),
+        sessions=await _standing(context, "guests.sessions", "sessions"),
     )
+
+
+async def _standing(context: PageContext, operation: str, name: str) -> list[dict[str, Any]] | None:
+    """A list that many pages share; None where there is no answer: the head of the page says why."""
+    try:
+        found: list[dict[str, Any]] = (await context.standing(operation)).document[name]
+    except PmagentError:
+        return None
+    return found
 
 
 async def show(request: Request) -> Response:
