@@ -18,6 +18,7 @@ import pytest
 from pmagent.guests import connect as connecting
 from pmagent.guests.harnesses import Mode, Scope
 from pmagent.workspace.layout import Layout
+from pmagent.workspace.trust import accept_policy
 from tests.support.commands import SECONDS, spawn
 from tests.support.daemons import Daemon
 from tests.support.guest_models import Models, Turn, models, prompt
@@ -74,6 +75,7 @@ class Place:
             found = [rule.removeprefix(f"{answer} ") for rule in rules if rule.startswith(f"{answer} ")]
             lines.append(f"{answer}: {json.dumps(found)}")
         (self.workspace / ".pmagent/policy.yaml").write_text("\n".join([*lines, ""]))
+        accept_policy(self.workspace)
 
     def decide(self, decision: str, number: int) -> Any:
         """An operator's answer to what waits as ``number``."""

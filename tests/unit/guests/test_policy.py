@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -352,3 +353,19 @@ def test_without_the_parser_no_command_line_is_allowed(project: Project, monkeyp
     found = judge(project.call("Bash", command="ls"), project.policy, NORMAL)
     assert found.answer == "ask"
     assert any("pmagent[guests]" in reason for reason in found.reasons)
+
+
+def test_a_policy_that_came_with_the_repository_counts_when_it_was_accepted(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    assert spawn("init", "--minimal", cwd=tmp_path).code == 0
+    path = tmp_path / ".pmagent" / "policy.yaml"
+    path.write_text("version: 1\nallow: [Bash, Read]\n")
+    assert spawn("policy", "explain", "touch x", cwd=tmp_path).code == 1
+    assert spawn("policy", "check", cwd=tmp_path).code == 2
+    assert spawn("trust", "--yes", cwd=tmp_path).code == 0
+    assert spawn("policy", "explain", "true", cwd=tmp_path).code == 0
+    path.with_suffix(".cedar").write_text("permit(principal, action, resource);")
+    assert spawn("policy", "explain", "touch x", cwd=tmp_path).code == 1
+    path.with_suffix(".cedar").unlink()
+    path.write_text("version: 1\nallow: [Bash, Edit]\n")
+    assert spawn("policy", "explain", "touch x", cwd=tmp_path).code == 1
