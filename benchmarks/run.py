@@ -25,8 +25,9 @@ from benchmarks.table import table
 
 BENCHMARKS = (
     "append_one", "append_many", "read_back", "fold_log", "decide", "start", "commands", "tail_latency", "replay_check",
-    "guests", "reason", "durable_steps", "schedule_plan", "true_tasks", "audit_graph", "audit_repository",
-    "pla_latency", "pla_session_log", "pdf_reading", "console_pages", "console_jobs", "console_load", "simulation",
+    "guests", "guest_history", "reason", "durable_steps", "schedule_plan", "true_tasks", "audit_graph",
+    "audit_repository", "pla_latency", "pla_session_log", "pdf_reading", "console_pages", "console_jobs",
+    "console_load", "simulation",
 )
 """Modules of this folder; each has ``run(bench) -> list[Row]``."""
 

@@ -7,6 +7,7 @@ alone, and beyond ``OPEN_MAX`` the oldest of the least severe is given up, and c
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib import import_module
 from typing import Final, Literal
 
 import msgspec
@@ -54,8 +55,10 @@ class AlertsState(msgspec.Struct, frozen=True):
 
 def _judges() -> dict[str, Judge]:
     found: dict[str, Judge] = {}
-    for area in AREAS:
-        found.update(load(area.alerts) if area.alerts else {})
+    for area in (area for area in AREAS if area.alerts):
+        for module in area.contracts:  # of the events that are judged: an actor hears their types
+            import_module(module)
+        found.update(load(area.alerts))
     return found
 
 
@@ -120,7 +123,8 @@ def _refusal(found: Open | None, asked: AlertAcknowledgeRequested) -> Refusal | 
     if found is None:
         return _UNKNOWN
     if found.severity == "request":
-        return "request", "it waits for a decision, and is over with it", "pmagent pla show, and approve or reject it"
+        shows = f"pmagent approvals show {found.subject}" if found.kind == "guest_waits" else "pmagent pla show"
+        return "request", "it waits for a decision, and is over with it", f"{shows}, and approve or reject it"
     if asked.alert != found.position:
         return "again", f"it has happened again since: its newest event is {found.position}", (
             f"look at it, then pmagent alerts --ack {found.position} --note TEXT"

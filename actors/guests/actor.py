@@ -355,7 +355,11 @@ def _expired(state: GuestsState, number: int, now: str) -> Iterator[Correlated]:
 
 def _idle(state: GuestsState, event: Event) -> Decided:
     """The ends of sessions that were silent for too long, or for which there is no room."""
-    left, limit = len(state.sessions), time_after(event.time, -IDLE_SECONDS)
+    left = len(state.sessions)
+    oldest = next(iter(state.sessions.values()), None)
+    if oldest is None or (left <= SESSIONS_MAX and oldest.last[:10] == event.time[:10]):
+        return  # of the same day: asked with every call, and a day is long
+    limit = time_after(event.time, -IDLE_SECONDS)
     for name, session in state.sessions.items():  # the one that was silent for longest first
         if session.last > limit and left <= SESSIONS_MAX:
             return

@@ -20,7 +20,7 @@ def _waits(event: Event) -> Iterator[Judged]:
     data = event.data
     yield Alert(
         kind=REQUEST, severity="request", title="An agent's call waits for a decision", subject=str(data.approval),
-        detail=f"{event.correlation}: {data.tool}", page=f"/approvals/guest/{data.approval}",
+        detail=f"{event.correlation}: {data.tool}", page=f"/agents/calls/{data.approval}",
     )  # fmt: skip
 
 

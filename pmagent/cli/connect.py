@@ -10,6 +10,7 @@ import click
 from pmagent.cli.frame import App, command
 from pmagent.cli.inputs import confirmed
 from pmagent.cli.output import Styled
+from pmagent.cli.pla.common import acting, ask
 from pmagent.contracts.guest_calls import Harness
 from pmagent.exitcodes import Exit
 
@@ -50,9 +51,9 @@ def connect(
 ) -> int:
     """Let HARNESS (claude, codex, gemini, cursor, copilot, opencode) tell this workspace's log what its agents do.
 
-    Its settings get entries that start pmagent-hook; everybody else's stay. The difference is shown first, and pmagent
-    disconnect undoes it. Connecting again, in the other mode too, changes only that. Exit 1: you said no, or it cannot
-    be done, and nothing was written; 8: it is written, and you have to do the rest."""
+    Its settings get entries that start pmagent-hook; everybody else's stay. The difference is shown first, the log says
+    who connects, and pmagent disconnect undoes it. Connecting again, in the other mode too, changes only that. Exit 1:
+    you said no, or it cannot be done, and nothing was written; 8: it is written, and you have to do the rest."""
     from pmagent.guests import connect as connecting
 
     if plugin is not None:
@@ -70,6 +71,8 @@ def connect(
     if plan.difference and not yes and not confirmed(app.output, f"change {plan.path}?", "--yes"):
         app.output.note("nothing was changed")
         return Exit.NO
+    if plan.difference:
+        _noted(app, f"connects {harness} ({scope}, {mode}): {plan.path}")
     left = connecting.connect(
         app.layout, harness, cast("Scope", scope), cast("Mode", mode), wait, plan, version, app.environ
     )
@@ -97,11 +100,17 @@ def disconnect(app: App, harness: str, scope: str, yes: bool, format: str) -> in
     if not yes and not confirmed(app.output, f"disconnect {harness} ({scope})?", "--yes"):
         app.output.note("nothing was changed")
         return Exit.NO
+    _noted(app, f"disconnects {harness} ({scope}): {', '.join(str(plan.path) for plan in plans)}")
     connecting.disconnect(app.layout, connection, plans)
     document = {**connecting.document(connection), "exact": all(plan.exact for plan in plans)}
     text = f" {harness} ({scope}): {', '.join(str(plan.path) for plan in plans)}"
     app.output.answer(format, document, lambda: app.output.line(Styled("✓ disconnected", "green"), text))
     return Exit.DONE
+
+
+def _noted(app: App, text: str) -> None:
+    """Let the log say who changes what, before it is done. Raises PmagentError."""
+    ask(app, "guests.note", text=text, operator=acting(app, None))
 
 
 def _show(app: App, plan: Plan) -> None:

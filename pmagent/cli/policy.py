@@ -40,8 +40,8 @@ def init(app: App, templates: tuple[str, ...], format: str) -> int:
     if path.exists():
         raise BadPolicy(f"{path} is there already", "edit it, or remove it first")
     path.parent.mkdir(mode=0o700, exist_ok=True)
+    accept_policy(app.workspace.resolve(), text.encode())
     write_atomic(path, text.encode())
-    accept_policy(app.workspace.resolve())
     document = {"path": str(path), "templates": kinds}
     app.output.answer(format, document, lambda: app.output.line(
         Styled("✓ written", "green"), f": {path} ({', '.join(['base', *kinds])})"

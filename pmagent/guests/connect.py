@@ -22,7 +22,7 @@ import msgspec
 from pmagent.events.atomic import write_atomic
 from pmagent.events.errors import PmagentError
 from pmagent.guests import codex_trust, harnesses
-from pmagent.guests.harnesses import OLDEST, Hook, Mode, Scope
+from pmagent.guests.harnesses import OLDEST, Hook, Mode, Scope, too_old
 from pmagent.workspace.layout import Layout
 
 VERSION_SECONDS: Final = 30.0
@@ -103,12 +103,16 @@ def plan_connect(
     if path is None:
         raise CannotConnect(f"{harness} has no {scope} settings that pmagent knows", "take --user or --project")
     version = version_of(harness, environ)
-    if mode == "enforce" and version and number_of(version) < OLDEST.get(harness, (0,)):
+    if mode == "enforce" and too_old(harness, version):
         oldest = ".".join(map(str, OLDEST[harness]))
         raise CannotConnect(f"{harness} {version} lets tools run when a hook fails", f"update it to {oldest} or later")
     hook, before = hook_of(layout), _text_of(path)
     kept = next(iter(_kept(layout, harness, scope)), None)
-    original = kept.before if kept is not None and _sum(before) == kept.after else _without(path, before, hook)
+    ours_alone = kept is not None and kept.before is None
+    if kept is not None and _sum(before) == kept.after:
+        original = kept.before
+    else:
+        original = _without(path, before, hook, ours_alone=ours_alone)
     return Plan(
         path=path, before=before, after=_with(path, original, harness, mode, wait, hook), original=original,
         folders=kept.folders if kept is not None else _missing(path.parent),
@@ -170,7 +174,8 @@ def plan_disconnect(layout: Layout, harness: str, scope: Scope) -> tuple[Connect
     for kept in known[0].files:
         path, before = Path(kept.path), _text_of(Path(kept.path))
         exact = _sum(before) == kept.after
-        after = kept.before if exact else _without(path, before, hook_of(layout), kept.keys)
+        ours_alone = kept.before is None
+        after = kept.before if exact else _without(path, before, hook_of(layout), kept.keys, ours_alone=ours_alone)
         plans.append(Plan(path=path, before=before, after=after, folders=kept.folders, exact=exact))
     return known[0], plans
 
@@ -205,11 +210,6 @@ def version_of(harness: str, environ: Mapping[str, str]) -> str:
     return found[0] if found else ""
 
 
-def number_of(version: str) -> tuple[int, ...]:
-    """A version, as it compares."""
-    return tuple(int(part) for part in version.split("."))
-
-
 def _try_hook(hook: Hook) -> None:
     """Start the hook as a harness would, with nothing to say: it must refuse. Raises CannotConnect."""
     words = [*hook.words("none", "none", "enforce", 0)[:-1], "/nonexistent"]
@@ -230,14 +230,18 @@ def _with(path: Path, text: str | None, harness: str, mode: Mode, wait: int, hoo
         raise CannotConnect(f"{path} cannot be extended: {error}", "mend it, or add the hook by hand") from None
 
 
-def _without(path: Path, text: str | None, hook: Hook, keys: Sequence[str] = ()) -> str | None:
-    """The text of a file without what starts the hook, or trusts it; None where it was all ours."""
+def _without(
+    path: Path, text: str | None, hook: Hook, keys: Sequence[str] = (), *, ours_alone: bool = False
+) -> str | None:
+    """The text of a file without what starts the hook, or trusts it; None where nothing else is in it that was made for
+    us (``ours_alone``)."""
     if text is None or keys:
         return text and codex_trust.without_trust(text, keys)
     if path.suffix != ".json":
         return None if hook.file in text else text
     try:
-        return harnesses.removed(text, hook)
+        left = harnesses.removed(text, hook)
+        return None if ours_alone and harnesses.is_empty(left) else left
     except ValueError as error:
         raise CannotConnect(f"{path} is not understood: {error}", "mend it first") from None
 

@@ -12,8 +12,8 @@ from typing import Any, Final, Literal, NamedTuple
 
 from pmagent.events.errors import PmagentError
 from pmagent.guests import codex_trust
-from pmagent.guests.connect import Connection, hook_of, installed_source, number_of, read_record, user_home, version_of
-from pmagent.guests.harnesses import EVENTS, OLDEST, names
+from pmagent.guests.connect import Connection, hook_of, installed_source, read_record, user_home, version_of
+from pmagent.guests.harnesses import EVENTS, names, too_old
 from pmagent.workspace.layout import Layout
 
 PAST: Final = {
@@ -72,7 +72,7 @@ def _findings(layout: Layout, one: Connection, environ: Mapping[str, str]) -> It
     if one.harness == "codex" and one.scope != "managed":
         yield from _of_codex(layout, one, environ, again)
     version = version_of(one.harness, environ)
-    if one.mode == "enforce" and version and number_of(version) < OLDEST.get(one.harness, (0,)):
+    if one.mode == "enforce" and too_old(one.harness, version):
         yield Finding("fail", f"{one.harness} {version} lets tools run when a hook fails", f"update {one.harness}")
 
 

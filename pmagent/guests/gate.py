@@ -12,7 +12,7 @@ import os
 import secrets
 import stat
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -52,6 +52,7 @@ from pmagent.events.errors import PmagentError
 from pmagent.events.event import Event
 from pmagent.guests import dialects
 from pmagent.guests.dialects import Printed, refusal
+from pmagent.guests.harnesses import too_old
 from pmagent.guests.processes import Processes
 from pmagent.guests.proof import held, unseen
 from pmagent.service.host import Host
@@ -68,6 +69,9 @@ HOOK: Final = "hook"
 """The actor of facts that hooks bring."""
 PROSE: Final = {"Bash": ("description",), "Task": ("description",), "Agent": ("description",)}
 """Fields of an input that only tell people what it is for: an approval does not depend on them."""
+
+Gone = Callable[[], "asyncio.Future[None]"]
+"""-> what is done when the hook has gone."""
 
 _canonical: Final = msgspec.json.Encoder(order="sorted").encode
 _session: Final = msgspec.json.Decoder(SessionId)
@@ -125,7 +129,7 @@ class Gate:
 
     # --- a hook's line --------------------------------------------------------------------------------------------
 
-    async def answered(self, host: Host, line: bytes, pid: int, gone: asyncio.Future[None]) -> bytes:
+    async def answered(self, host: Host, line: bytes, pid: int, gone: Gone) -> bytes:
         """What a hook is to print, as a line."""
         mode = "enforce"
         try:
@@ -142,7 +146,7 @@ class Gate:
         return msgspec.json.encode(printed) + b"\n"
 
     async def _printed(
-        self, host: Host, message: Message, line: bytes, pid: int, gone: asyncio.Future[None]
+        self, host: Host, message: Message, line: bytes, pid: int, gone: Gone
     ) -> Printed:
         heard = heard_of(message)
         if isinstance(heard, dialects.Unheard):
@@ -161,7 +165,7 @@ class Gate:
         return await self._verdict(host, message, session, events, gone)
 
     async def _verdict(
-        self, host: Host, message: Message, session: str, events: Sequence[Event], gone: asyncio.Future[None]
+        self, host: Host, message: Message, session: str, events: Sequence[Event], gone: Gone
     ) -> Printed:
         position = events[0].position
         decided = next((one.data for one in events if isinstance(one.data, GuestCallDecided)), None)
@@ -177,7 +181,7 @@ class Gate:
         return _answer(message, "deny", _asks(decided, number))
 
     async def _approved(
-        self, host: Host, session: str, position: int, seconds: float, gone: asyncio.Future[None]
+        self, host: Host, session: str, position: int, seconds: float, gone: Gone
     ) -> bool:
         """Whether operators let a waiting call through before ``seconds`` are over, or its hook has ``gone``."""
         known = host.runtime.engine.states[GUESTS].sessions.get(session)
@@ -185,11 +189,12 @@ class Gate:
         if call is None or not call.waits:  # answered since: that may be on its way to the disk
             await host.runtime.caught_up()
             return call is not None
-        waiting = self._waiting[position] = asyncio.get_running_loop().create_future()
+        waiting, left = asyncio.get_running_loop().create_future(), gone()
+        self._waiting[position] = waiting
         try:
-            await asyncio.wait((waiting, gone), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((waiting, left), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
             if not waiting.done():
-                ended = GuestWaitEnded(session=session, call_asked=position, why="gone" if gone.done() else "late")
+                ended = GuestWaitEnded(session=session, call_asked=position, why="gone" if left.done() else "late")
                 await host.runtime.append(ended, self._id(), HOOK, session)
             return waiting.done() and waiting.result()  # the log says which came first
         finally:
@@ -295,9 +300,11 @@ class Gate:
     async def follow_policy(self, host: Host) -> None:
         """Record the policy if its files are not as they were."""
         now = time.monotonic()
-        if self._paths is not None and (now < self._looked + LOOK_SECONDS or _marks(self._paths) == self._marks):
+        if self._paths is not None and now < self._looked + LOOK_SECONDS:
             return
         self._looked = now
+        if self._paths is not None and _marks(self._paths) == self._marks:
+            return
         from pmagent.guests.policy import cedar_files, policy_in_force
         from pmagent.workspace.user_registry import ACCEPTED, Registry
 
@@ -326,6 +333,9 @@ def understood(line: bytes) -> Message:
 def heard_of(message: Message) -> dialects.Heard:
     """What it says. A script says it in the neutral shapes themselves."""
     if message.harness != "script":
+        if message.mode == "enforce" and too_old(message.harness, message.version):
+            why = f"{message.harness} {message.version} lets tools run when a hook fails: update it"
+            return dialects.Unheard(why=why)
         return dialects.read(message.harness, message.event, message.payload)
     try:
         return msgspec.convert(message.payload, dialects.Started | dialects.Asked | dialects.Finished | dialects.Ended)

@@ -1,13 +1,15 @@
 """How each harness is told to start the hook: the file, the events, the form of an entry. Pure.
 
-Sources: https://code.claude.com/docs/en/hooks, https://learn.chatgpt.com/docs/hooks.md, gemini-cli's
-docs/hooks/reference.md, https://cursor.com/docs/hooks, https://docs.github.com/en/copilot/reference/hooks-reference,
-https://opencode.ai/docs/plugins; and, of Claude Code and Codex, the programs themselves.
+Sources: https://code.claude.com/docs/en/hooks, https://learn.chatgpt.com/docs/hooks,
+https://geminicli.com/docs/hooks/reference, https://cursor.com/docs/hooks,
+https://docs.github.com/en/copilot/reference/hooks-reference, https://opencode.ai/docs/plugins;
+and, of Claude Code and Codex, the programs themselves.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -40,6 +42,11 @@ GATES: Final = frozenset({"PreToolUse", "ConfigChange", "BeforeTool", "preToolUs
 
 OLDEST: Final = {"claude": (2, 1, 295), "codex": (0, 124, 0)}
 """Claude Code takes ``onFailure`` from this version on, Codex runs hooks: earlier ones are refused in ``enforce``."""
+
+
+def too_old(harness: str, version: str) -> bool:
+    """Whether a harness of this version cannot be trusted to refuse; "": its version is not known."""
+    return bool(version) and tuple(int(part) for part in re.findall(r"\d+", version)) < OLDEST.get(harness, ())
 
 
 class Hook(msgspec.Struct, frozen=True):
@@ -180,9 +187,9 @@ def plugin_folder(mode: Mode, wait: int, python: str) -> dict[str, str]:
         "description": "Records what Claude Code does in pmagent's log, and refuses what its policy does not allow.",
     }  # fmt: skip
     readme = (
-        "# pmagent for Claude Code\n\nWritten by `pmagent connect claude --plugin`. It tells pmagent's daemon what Claude\n"
-        "Code does in a workspace (a folder with `.pmagent`), and asks it before each call of a tool. Start the daemon with\n"
-        "`pmagent up`; `pmagent help connect` says more.\n"
+        "# pmagent for Claude Code\n\nWritten by `pmagent connect claude --plugin`. It tells pmagent's daemon what\n"
+        "Claude Code does in a workspace (a folder with `.pmagent`), and asks it before each call of a tool. Start\n"
+        "the daemon with `pmagent up`; `pmagent help connect` says more.\n"
     )
     return {
         ".claude-plugin/plugin.json": json.dumps(about, indent=2) + "\n",
@@ -225,6 +232,11 @@ def removed(text: str, hook: Hook) -> str:
     if not hooks:
         del document["hooks"]
     return _text(document, text)
+
+
+def is_empty(text: str) -> bool:
+    """Whether a settings file says nothing."""
+    return _object(text).keys() <= {"version"}
 
 
 def _without(group: Any, hook: Hook) -> Any:

@@ -30,7 +30,7 @@ from pmagent.contracts.guests import (
 )
 from pmagent.contracts.payload import typed
 from pmagent.events.errors import PmagentError
-from pmagent.events.event import Draft, parse_time
+from pmagent.events.event import Draft
 from pmagent.events.reader import matching_runs
 from pmagent.events.store import LogStore
 from pmagent.guests import transcripts
@@ -131,8 +131,8 @@ class Importer:
             match entry.heard:
                 case Started():
                     begun = entry
-                case Asked() | Finished() if _moment(entry.time) is not None:
-                    fact = self._fact(entry, entry.heard)
+                case Asked() | Finished() if (moment := _moment(entry.time)) is not None:
+                    fact = self._fact(entry.time, moment, entry.heard)
                     if fact is None:
                         continue
                     if begun is not None and isinstance(begun.heard, Started):
@@ -158,9 +158,9 @@ class Importer:
             self.found.sessions += 1
             yield self._draft(fact)
 
-    def _fact(self, entry: Entry, heard: Asked | Finished) -> GuestFact | None:
+    def _fact(self, time: str, moment: datetime, heard: Asked | Finished) -> GuestFact | None:
         """The fact; None where it is known."""
-        common = self._common(heard.session, entry.time)
+        common = self._common(heard.session, time)
         call, agent = heard.call[:NAME_CHARS_MAX], heard.agent[:NAME_CHARS_MAX]
         if isinstance(heard, Finished):
             ended = GuestCallEnded(**common, call=call, tool=heard.tool[:NAME_CHARS_MAX], agent=agent, ok=heard.ok)
@@ -171,7 +171,7 @@ class Importer:
         self._known.add(key)
         facts = look(
             self._harness, common["session"], agent, heard.agent_type, heard.tool, heard.tool_input, heard.server,
-            heard.cwd, self._root, now=_moment(entry.time),
+            heard.cwd, self._root, now=moment,
         )  # fmt: skip
         facts = msgspec.structs.replace(facts, branch="")  # today's says nothing of then
         return GuestCallAsked(
@@ -221,7 +221,7 @@ def _key(fact: GuestFact) -> Key:
 def _moment(time: str) -> datetime | None:
     """The local time of an entry; None where it does not say when it was."""
     try:
-        return parse_time(time).astimezone()
+        return datetime.fromisoformat(time).astimezone() if time.endswith("Z") else None
     except ValueError:
         return None
 

@@ -27,24 +27,23 @@ class Proof(NamedTuple):
 
 def held(store: LogStore, harness: str, session: str, transcript: str) -> Proof:
     """The session of the log, held against the file ``transcript`` ("": the harness keeps none). A call counts as seen
-    when it was asked under its own id. A line that is not understood makes it unreadable, but for the last one."""
+    when it was asked under its own id. A line that is not understood makes it unreadable."""
     if not transcript or harness not in transcripts.READERS:
         return Proof("none")
     path = Path(transcript)
     try:
         if not path.is_file():
             return Proof("none")
-        found, broken = list[Asked](), False
-        for entry in transcripts.entries(harness, path):
-            if broken:
+        asked = list[Asked]()
+        for _, heard in transcripts.entries(harness, path):
+            if isinstance(heard, Unheard):
                 return Proof("unreadable")
-            broken = isinstance(entry.heard, Unheard)
-            if isinstance(entry.heard, Asked):
-                found.append(entry.heard)
+            if isinstance(heard, Asked):
+                asked.append(heard)
     except OSError:
         return Proof("unreadable")
     known = set(_asked(store, session))
-    return Proof("read", len(found), [one for one in found if (one.agent, one.call) not in known])
+    return Proof("read", len(asked), [one for one in asked if (one.agent, one.call) not in known])
 
 
 def _asked(store: LogStore, session: str) -> Iterator[tuple[str, str]]:

@@ -1,8 +1,8 @@
 """Harnesses' own records of their sessions, read as what a hook would have heard (docs/guests.md).
 
 They are what a session is held against at its end, and what ``pmagent import`` reads. A file is read as a stream; lines
-that tell of no call are passed over, and a line that is not understood is ``Unheard``: the last one of a session that
-still runs may be cut off.
+that tell of no call are passed over, and a line that is not understood is ``Unheard``. A last line without its end is
+still being written, and left out.
 
 Sources: files that Claude Code 2.1.330 and Codex 0.169.0 wrote.
 """
@@ -268,7 +268,8 @@ def _lines(path: Path) -> Iterator[bytes]:
     """The lines of a file. Raises OSError."""
     with path.open("rb") as file:
         while line := file.readline(LINE_BYTES_MAX):
-            yield line
+            if line.endswith(b"\n") or len(line) == LINE_BYTES_MAX:
+                yield line
 
 
 def _decoded(decode: Callable[[bytes], Any], line: bytes) -> Any:

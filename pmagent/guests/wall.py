@@ -43,6 +43,8 @@ from pmagent.actors.sandbox.spec import (
 )
 from pmagent.contracts.guest_calls import Harness
 from pmagent.contracts.orchestra import Program
+from pmagent.events.atomic import write_atomic
+from pmagent.events.tree import held
 from pmagent.flat import flat_errors
 from pmagent.guests import harnesses
 from pmagent.guests.harnesses import Hook, Mode
@@ -68,19 +70,22 @@ LIMITS: Final = Limits(
 
 class Preset(NamedTuple):
     """How one harness is walled. ``hosts``: its provider's; ``home``: its own folder in this user's home, which
-    ``variable`` names; ``keys``: variables that hold its key; ``settings``: its administrator's, below /etc."""
+    ``variable`` names; ``keys``: variables that hold its key; ``settings``: its administrator's, below /etc;
+    ``fixed``: files of its own folder that set variables for hooks, and stay as they are."""
 
     hosts: tuple[str, ...]
     home: str
     variable: str
     keys: tuple[str, ...]
     settings: str
+    fixed: tuple[str, ...] = ()
 
 
 PRESETS: Final[Mapping[str, Preset]] = {
     "claude": Preset(
         ("api.anthropic.com", "platform.claude.com"), ".claude", "CLAUDE_CONFIG_DIR",
         ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"), "claude-code/managed-settings.json",
+        ("settings.json",),
     ),
     "codex": Preset(
         ("api.openai.com", "auth.openai.com", "chatgpt.com"), ".codex", "CODEX_HOME",
@@ -121,13 +126,18 @@ def spec_of(
     python = described(_python(), root)
     programs = [_shown(guest), _shown(python), *found(_COMPANIONS, root, search)]
     home = environ.get(preset.variable) or os.path.join(environ.get("HOME") or os.path.expanduser("~"), preset.home)
+    fixed = []
     if asked.login:
         os.makedirs(home, 0o700, exist_ok=True)
+        fixed = [Path(os.path.realpath(home), name) for name in preset.fixed]
+    for file in fixed:
+        if not file.exists():
+            write_atomic(file, b"{}\n", 0o600)
     homes = (os.path.realpath(home),) if asked.login else ()
     passed = (*asked.env, *(preset.keys if asked.login else ()), "TERM", "COLORTERM", "TZ")
     spec = SandboxSpec(
         argv=(guest.real, *asked.words[1:]), workdir=root, fs="rw", allow_read=_real(asked.read),
-        allow_write=(root, *_real(asked.write)), homes=homes, shows=(relay, _HOOK),
+        allow_write=(root, *_real(asked.write)), homes=homes, shows=(relay, _HOOK, *map(str, fixed)),
         net="allow", allow_domains=(*preset.hosts, *asked.hosts), artifacts=own, terminal=terminal, unix=True,
         env={
             preset.variable: homes[0] if homes else f"{ARTIFACTS}/{preset.home}",
@@ -317,11 +327,29 @@ def attend(
         around = stack.enter_context(tempfile.TemporaryDirectory(prefix="pmagent-guest-"))
         folder = f"{os.path.realpath(around)}/gate"
         os.mkdir(folder, 0o755)
-        os.makedirs(own, 0o700)
+        stack.enter_context(held(_made(own)))
         stack.callback(shutil.rmtree, own)
         spec = spec_of(asked, layout, own, folder, environ, terminal=terminal)
         with flat_errors():
             return anyio.run(_attend, spec, Relay(layout, wall, folder, (ARTIFACTS, own), secrets), upstream)
+
+
+def _made(own: str) -> int:
+    """Make the folder, and remove those of guests that were killed; a descriptor that keeps it from being removed so.
+    Raises OSError."""
+    above = os.path.dirname(own)
+    os.makedirs(above, 0o700, exist_ok=True)
+    with held(os.open(above, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for left in os.listdir(above):
+            found = os.open(f"{above}/{left}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            with held(found), suppress(BlockingIOError):
+                fcntl.flock(found, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(f"{above}/{left}")
+        os.mkdir(own, 0o700)
+        made = os.open(own, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fcntl.flock(made, fcntl.LOCK_EX)
+    return made
 
 
 async def _attend(spec: SandboxSpec, relay: Relay, upstream: Upstream) -> Outcome:

@@ -182,9 +182,9 @@ def unaccepted_policies(workspace: Path) -> list[str]:
     return [name for name, item in _of_policies(_policies(workspace)).items() if item not in known]
 
 
-def accept_policy(workspace: Path) -> None:
-    """Accept the workspace's policy files, beside what is accepted. Raises RegistryUnusable, OSError."""
-    accept_also(workspace, Powers(sorted(_of_policies(_policies(workspace)).values())))
+def accept_policy(workspace: Path, text: bytes) -> None:
+    """Accept a text as the workspace's ``policy.yaml``, before it is written there. Raises RegistryUnusable, OSError."""
+    accept_also(workspace, Powers(sorted(_of_policies({POLICY: text}).values())))
 
 
 def require_known(workspace: Path) -> None:

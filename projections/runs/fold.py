@@ -80,7 +80,7 @@ def evolved(run: Run, event: Event, sum: str) -> Run:
 
 def steps_of(run: Run, event: Event) -> tuple[Payload, ...]:
     """The payloads of all steps that ``event`` stands for in ``run``, as it was before."""
-    return steps(event, run.asked, run.revision, awaited=run.doing == "permit")
+    return steps(event, run.asked, run.revision, awaited=run.requested if run.doing == "permit" else 0)
 
 
 def end_of(data: Any) -> End:

@@ -139,7 +139,7 @@ class Guests:
         spooled = mode == "observe" and self._faults.strike("hook: tells what no daemon took")
         asked = GuestCallAsked(
             session=session, call=call, facts=facts, mode=mode, input={"command": f"{tool} x"},
-            digest=sha256(f"{session} {agent} {tool}".encode()).hexdigest(), source="spool" if spooled else "live",
+            digest=sha256(f"{session} {tool}".encode()).hexdigest(), source="spool" if spooled else "live",
             seen="2026-11-26T12:00:00.000000Z" if spooled else "",
         )  # fmt: skip
         boot = self._machine.boot

@@ -118,7 +118,7 @@ class RunCheck:
                 self._from_outside(event)
             case _:
                 if (known := self.open.get(getattr(data, "run_id", ""))) is not None:
-                    self._steps(known, event, awaited=False)
+                    self._steps(known, event)
 
     def _from_outside(self, event: Event) -> None:
         """Requests of the OA and the operator."""
@@ -128,7 +128,7 @@ class RunCheck:
                 self._grants[event.position] = event
                 known = self.open.get(event.correlation)
                 if known is not None and known.planned and not (known.begun or known.stopping):
-                    self._steps(known, event, awaited=True)
+                    self._steps(known, event, awaited=known.event.position)
             case OaPermitRevoked(permit=permit, reason=reason):
                 for run in self.open.values():
                     if run.permit == permit:
@@ -154,7 +154,7 @@ class RunCheck:
         else:
             attempts.called(run, event)
 
-    def _steps(self, run: Run, event: Event, *, awaited: bool) -> None:
+    def _steps(self, run: Run, event: Event, *, awaited: int = 0) -> None:
         for step in steps(event, run.asked, run.revision, awaited=awaited):
             self._of_run(run, event, step)
 

@@ -78,7 +78,7 @@ async def test_a_host_has_what_each_edge_names(workspace: Path, add: Add, monkey
         assert {"daemon.started", "kernel.observed"} <= {*live.resources[Heard].types}
         engine = live.runtime.engine
         told = status.status_of(engine, live.storage.log_id(), live.tail, running=True)
-        names = ["running", "daemon", "mode", "phase", "branch", "reasons", "sessions", "alerts", "more"]
+        names = ["running", "daemon", "mode", "phase", "branch", "reasons", "sessions", "alerts", "guests", "more"]
         assert [*told][: len(names)] == names
         assert "more work" in open_work.open_work(engine, live.runtime.now())
     (folders,) = swept

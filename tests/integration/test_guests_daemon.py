@@ -65,16 +65,18 @@ def facts(workspace: Path, name: str) -> list[Event]:
 
 
 def answers(layout: Layout, *lines: bytes) -> list[dict[str, Any]]:
-    """What the socket answers to lines that come over one connection, besides that it has taken them."""
+    """What the socket answers to lines, each on a connection of its own, besides that it has taken them."""
     found: list[dict[str, Any]] = []
-    with reachable(layout.guest_socket) as address, socket.socket(socket.AF_UNIX) as connection:
-        connection.settimeout(SECONDS)
-        connection.connect(address)
-        with connection.makefile("rb") as stream:
-            for line in lines:
-                connection.sendall(line + b"\n")
+    for line in lines:
+        with reachable(layout.guest_socket) as address, socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(SECONDS)
+            connection.connect(address)
+            connection.sendall(line[:5])
+            connection.sendall(line[5:] + b"\n")
+            with connection.makefile("rb") as stream:
                 assert json.loads(stream.readline()) == {"taken": True}
                 found.append(json.loads(stream.readline()))
+                assert stream.read() == b""
     return found
 
 

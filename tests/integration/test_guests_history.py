@@ -85,3 +85,27 @@ def test_what_if_says_what_each_rule_would_have_decided(workspace: Path, tmp_pat
 def test_nothing_to_import_is_said(workspace: Path) -> None:
     assert pmagent(workspace, "import", "claude", "/nowhere").code == 2
     assert history(workspace, "guest.call") == []
+
+
+def test_connecting_is_shown_asked_for_noted_and_undone(workspace: Path, tmp_path: Path) -> None:
+    environ = {"HOME": str(tmp_path), "PATH": ""}
+    settings = workspace / ".claude/settings.local.json"
+    refused = pmagent(workspace, "connect", "claude", environ=environ)
+    assert refused.code == 2  # nobody can be asked here
+    assert "+++ " in refused.errors
+    assert not settings.exists()
+    done = pmagent(workspace, "connect", "claude", "--enforce", "--yes", "--format", "json", environ=environ)
+    assert (done.code, done.document["mode"], done.document["changed"]) == (0, "enforce", True)
+    again = pmagent(workspace, "connect", "claude", "--enforce", "--yes", "--format", "json", environ=environ)
+    assert again.document["changed"] is False
+    half = pmagent(workspace, "connect", "codex", "--yes", "--format", "json", environ=environ)
+    assert (half.code, len(half.document["left"])) == (8, 1)  # its user has to trust the hook
+    assert pmagent(workspace, "disconnect", "claude", "--yes", environ=environ).code == 0
+    assert not settings.parent.exists()
+    assert pmagent(workspace, "disconnect", "claude", "--yes", environ=environ).code == 1
+    noted = [event.data.text.partition(":")[0] for event in history(workspace, "guest.noted")]
+    assert noted == ["connects claude (project, enforce)", "connects codex (project, observe)",
+                     "disconnects claude (project)"]  # fmt: skip
+    assert pmagent(workspace, "connect", "codex", "--plugin", str(tmp_path / "p"), environ=environ).code == 2
+    assert pmagent(workspace, "connect", "claude", "--plugin", str(tmp_path / "p"), environ=environ).code == 0
+    assert (tmp_path / "p/.claude-plugin/plugin.json").exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import threading
@@ -16,7 +17,9 @@ from typing import Any
 
 import pytest
 
-from pmagent.guests.connect import write_plugin
+from pmagent.guests.connect import disconnect, hook_of, installed_source, plan_disconnect, write_plugin
+from pmagent.guests.doctor import look
+from pmagent.guests.harnesses import merged, requirements
 from pmagent.guests.policy import template
 from tests.support.commands import SECONDS
 from tests.support.daemons import stopped
@@ -343,3 +346,86 @@ def test_a_task_under_the_shipped_template_asks_at_most_twice(here: Place) -> No
     assert [one.input["command"] for one in imported] == list(TASK[:3])
     shown = {one["session"]: one["proof"] for one in here.document("guests")["sessions"]}
     assert sorted(shown.values()) == ["gated", "not_proven"]
+
+
+ENDS = {
+    "claude": {  # with onFailure "block"
+        "echo no >&2; exit 2": False, "exit 2": False, "exit 1": False, "kill -9 $$": False,
+        "printf '{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"permissionDec'": True, "echo no": True,
+    },
+    "codex": {
+        "echo no >&2; exit 2": False, "exit 2": True, "exit 1": True, "kill -9 $$": True,
+        "printf '{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"permissionDec'": True, "echo no": True,
+    },
+}  # fmt: skip
+"""How a hook ends, and whether the tool runs then."""
+
+
+@HARNESSES
+def test_the_ends_of_hooks_that_our_refusal_rests_on(here: Place, harness: str) -> None:
+    """Text on stderr, nothing on stdout and exit code 2 refuse; half an answer, or a stray line, lets tools run."""
+    ends = ENDS[harness]
+    lets = {}
+    for line in ends:
+        handler = {"type": "command", "command": line, "timeout": 5, "onFailure": "block"}
+        hooks = {"hooks": {"PreToolUse": [{"matcher": "*", "hooks": [handler]}]}}
+        settings = here.home / (".claude/settings.json" if harness == "claude" else ".codex/hooks.json")
+        settings.parent.mkdir(exist_ok=True)
+        settings.write_text(json.dumps(hooks))
+        (here.workspace / "ran.txt").unlink(missing_ok=True)
+        flags = ("--dangerously-bypass-hook-trust",) if harness == "codex" else ()
+        here.run(harness, [here.shell(harness, RAN)], "done", flags=flags)
+        lets[line] = ran(here)
+    assert lets == ends
+
+
+def test_doctor_sees_whether_codex_trusts_the_hook(here: Place) -> None:
+    """A hook that has changed by one second is skipped, without a word."""
+    settings = here.connect("codex")
+    config = here.home / ".codex/config.toml"
+    trusted = config.read_text()
+    assert look(here.layout, here.environ)[0] == "ok"
+    settings.write_text(settings.read_text().replace('"timeout": 35', '"timeout": 36'))
+    state, text, _ = look(here.layout, here.environ)
+    assert state == "fail"
+    assert "PreToolUse" in text
+    here.policy("deny Bash")
+    here.start()
+    here.run("codex", [here.shell("codex", RAN)], "done")
+    assert ran(here)
+    here.connect("codex")
+    assert config.read_text().count("trusted_hash") == trusted.count("trusted_hash")
+    connection, plans = plan_disconnect(here.layout, "codex", "user")
+    disconnect(here.layout, connection, plans)
+    assert "trusted_hash" not in config.read_text()
+    assert not settings.exists()
+
+
+@HARNESSES
+def test_managed_settings_hold_against_those_of_the_project(here: Place, harness: str, tmp_path: Path) -> None:
+    """In a namespace that has a copy of /etc with the hook in it; everything else would switch hooks off."""
+    etc = tmp_path / "etc"
+    shutil.copytree("/etc", etc, symlinks=True, ignore_dangling_symlinks=True)
+    here.policy("deny Bash")
+    here.start()
+    hook = hook_of(here.layout)
+    Path(hook.file).write_bytes(installed_source())
+    off: tuple[str, ...] = ("-c", "features.hooks=false")
+    if harness == "claude":
+        (etc / "claude-code/managed-settings.d").mkdir(parents=True)
+        text = merged(None, "claude", "enforce", 0, hook)
+        (etc / "claude-code/managed-settings.d/50-pmagent.json").write_text(text)
+        (here.workspace / ".claude").mkdir()
+        (here.workspace / ".claude/settings.json").write_text('{"disableAllHooks": true}')
+        off = ("--setting-sources", "project")
+    else:
+        (etc / "codex").mkdir()
+        (etc / "codex/requirements.toml").write_text(requirements("enforce", 0, hook))
+    words = here.command(harness, [here.shell(harness, RAN)], "done", flags=off)
+    inside = ["bwrap", "--dev-bind", "/", "/", "--ro-bind", str(etc), "/etc", "--", str(PROGRAMS / words[0])]
+    done = subprocess.run(
+        [*inside, *words[1:]], cwd=here.workspace, env=here.environ, stdin=subprocess.DEVNULL, capture_output=True,
+        timeout=SECONDS, check=False,
+    )  # fmt: skip
+    assert not ran(here), done
+    assert [one.answer for one in here.events("guest.call_decided")] == ["deny"], done

@@ -69,7 +69,7 @@ def test_what_the_policy_lets_it_try_the_wall_keeps_it_from(here: Place, harness
     script = here.workspace / "tries.sh"
     script.write_text(
         "mkdir -p .claude ~/.claude ~/.codex; echo '{\"disableAllHooks\": true}' > .claude/settings.local.json\n"
-        "echo '{\"disableAllHooks\": true}' > \"$CLAUDE_CONFIG_DIR/settings.json\"\n"
+        "echo '{\"env\": {\"LD_PRELOAD\": \"x\"}}' > \"$CLAUDE_CONFIG_DIR/settings.json\" && echo CHANGED-SETTINGS\n"
         "echo '[features]\nhooks = false' > .codex/config.toml; echo '{}' > /etc/claude-code/managed-settings.json\n"
         "cat .pmagent/data/log/* && echo READ-THE-LOG\n"
         f"kill -9 {here.daemon.process.pid} && echo ENDED-THE-DAEMON\n"
@@ -80,7 +80,7 @@ def test_what_the_policy_lets_it_try_the_wall_keeps_it_from(here: Place, harness
     walled(here, harness, *([here.shell(harness, line)] for line in ("bash tries.sh", "sleep 1", "true")), "done")
     said = here.models.results
     assert "tried" in said[0]
-    for reached in ("READ-THE-LOG", "ENDED-THE-DAEMON", "REACHED-A-HOST", "WROTE-OUTSIDE"):
+    for reached in ("READ-THE-LOG", "ENDED-THE-DAEMON", "REACHED-A-HOST", "WROTE-OUTSIDE", "CHANGED-SETTINGS"):
         assert reached not in said[0]
     assert here.daemon.process.poll() is None
     asked = [one.input["command"] for one in here.events("guest.call_asked")]

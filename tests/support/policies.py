@@ -65,6 +65,6 @@ class Project:
 
 
 def write_policy(workspace: Path, text: str) -> None:
-    """Write the workspace's policy, and accept it as its user would."""
+    """Write the workspace's policy; its user has accepted it, so no daemon reads it unaccepted."""
+    accept_policy(workspace.resolve(), text.encode())
     (workspace / ".pmagent" / "policy.yaml").write_text(text)
-    accept_policy(workspace.resolve())

@@ -60,16 +60,19 @@ def plan_made(data: object) -> PlanMade | None:
     return made if isinstance(made, PlanMade) else None
 
 
-def steps(event: Event, asked: RunRequested, revision: int, *, awaited: bool) -> tuple[Payload, ...]:
+def steps(event: Event, asked: RunRequested, revision: int, *, awaited: int) -> tuple[Payload, ...]:
     """The payloads of all steps that ``event`` stands for, its own among them, in order. ``asked`` is the request of
-    the run, ``revision`` the plan in hand; ``awaited``: its permit is waited for."""
+    the run, ``revision`` the plan in hand; ``awaited``: the position of that request while its permit is waited for,
+    else 0. A run that bore the same id may have ended before the permit that it asked for was granted."""
     data: Payload = event.data
     if asked.form is UNSET:
         return (data,)
     match data:
         case TasksPlanned(made=PlanMade() as made):
             return data, made
-        case OaPermitGranted(subject=subject) if awaited and subject == permit_subject(asked.run_id):
+        case OaPermitGranted(subject=subject, request=request) if (
+            0 < awaited < request and subject == permit_subject(asked.run_id)
+        ):
             return data, RunBegun(run_id=asked.run_id, revision=revision, permit=event.position)
         case TaskAssigned(assignment=assignment):
             return start(asked.run_id, assignment.task_id), data

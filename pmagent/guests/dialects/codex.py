@@ -1,6 +1,6 @@
 """Codex's hooks: Claude Code's dialect, with stricter answers.
 
-Source: https://learn.chatgpt.com/docs/hooks.md, and the program itself, version 0.169.0. One unknown key in an answer
+Source: https://learn.chatgpt.com/docs/hooks, and the program itself, version 0.169.0. One unknown key in an answer
 lets the tool run, and so do ``allow`` and ``ask``: who consents says nothing, and who refuses uses exit code 2.
 """
 

@@ -10,6 +10,7 @@ from pmagent.actors.audit.goals import GOALS
 from pmagent.actors.audit.occasions import no_occasion
 from pmagent.actors.audit.rubric import Dimension, dimension_of
 from pmagent.audit.rubrics import default_rubric
+from pmagent.contracts.audit import Evidence
 from pmagent.contracts.audit_facts import History
 from tests.support.audits import dimension, finding, survey
 from tests.support.cases import each
@@ -112,9 +113,14 @@ def test_limits_are_wanted_of_what_may_not_end_and_approval_of_what_changes_thin
 
 
 def test_a_library_that_touches_nothing_is_not_praised_for_being_safe() -> None:
-    program = "def double(number: int) -> int:\n    return 2 * number\n"
+    plain, opens = "def f(number):\n    return 2 * number\n", "def f(path):\n    return path.read_text().upper()\n"
+    for program, judged in ((plain, False), (opens, True)):
+        assert judgeable(*safety_of(program)) is judged
+
+
+def safety_of(program: str) -> tuple[list[Evidence], Dimension]:
     history = History(total=0, shown=[], span_s=0, burst=0.0)
     code = survey_code([parsed("lib/__init__.py", program.encode())], ["lib/__init__.py"], lambda _: None, history)
     goals = ("tools.time_limits", "tools.checked_processes", "tools.no_unsafe_calls", "security.shell")
     seen = survey(*code.findings, examined={**code.examined, "files": 1}, graphs=[])
-    assert not judgeable(repo_evidence(about(*goals), seen), about(*goals))
+    return repo_evidence(about(*goals), seen), about(*goals)

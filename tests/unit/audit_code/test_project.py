@@ -184,8 +184,8 @@ def test_how_a_module_is_built_and_which_test_imports_it_is_told() -> None:
         "3 functions in 167 lines, the longest is long with 150, 2 stand elsewhere too, 1 have names that say nothing, "
         "a test imports it (50%)"
     )
-    assert other.text == "1 functions in 2 lines, the longest is g with 1, 1 have names that say nothing, " + (
-        "no test imports it (50%)"
+    assert other.text == (
+        "1 functions in 2 lines, the longest is g with 1, 1 have names that say nothing, no test imports it (50%)"
     )
     (tested,) = of(found({}, program, "def g(): ...\n", tests__test_it="import app.m0\n"), "repo.tested")
     assert (tested.path, tested.text) == ("app/m0.py", "tests/test_it.py imports it")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any, get_args
 
@@ -17,6 +19,7 @@ from pmagent.guests.connect import CannotConnect, Connection, Plan
 from pmagent.guests.harnesses import Hook, Mode, Scope, merged, removed, requirements, settings
 from pmagent.workspace.layout import Layout
 from tests.support.cases import each
+from tests.unit.guests.test_hook import REFUSAL, TAKEN, serving
 
 HOOK = Hook("/usr/bin/python3", "/w o/.pmagent/data/hook.py", "/w o/.pmagent/data")
 JSON_HARNESSES = ("claude", "codex", "gemini", "cursor", "copilot")
@@ -49,8 +52,8 @@ def test_others_entries_stay_as_they_are(document: dict[str, Any], harness: str,
     for event, groups in document.get("hooks", {}).items():
         assert after["hooks"][event][: len(groups)] == groups
     left = json.loads(removed(json.dumps(after), HOOK))
-    kept = {event: groups for event, groups in document.get("hooks", {}).items() if groups or event in left["hooks"]}
-    assert left.get("hooks", {}) == kept
+    hooks = left.get("hooks", {})
+    assert hooks == {event: groups for event, groups in document.get("hooks", {}).items() if groups or event in hooks}
     assert {**left, "hooks": 0} == {**document, "hooks": 0}
 
 
@@ -148,11 +151,26 @@ def test_of_a_file_that_others_changed_only_ours_is_taken_out(place: Place) -> N
     path = place.connect("claude")
     document = json.loads(path.read_text())
     document["model"] = "opus"
-    document["hooks"]["PreToolUse"].insert(0, {"matcher": "Bash", "hooks": [{"type": "command", "command": "true"}]})
+    theirs = {"type": "command", "command": "true"}
+    document["hooks"]["PreToolUse"].insert(0, {"matcher": "Bash", "hooks": [theirs]})
+    document["hooks"]["PreToolUse"][1]["hooks"].append(theirs)
     path.write_text(json.dumps(document))
     assert not place.disconnect("claude")[0].exact
-    left = {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "true"}]}]}
+    left = {"PreToolUse": [{"matcher": "Bash", "hooks": [theirs]}, {"matcher": "*", "hooks": [theirs]}]}
     assert json.loads(path.read_text()) == {"model": "opus", "hooks": left}
+
+
+@each("harness", ["claude", "cursor"])
+def test_a_file_that_holds_nothing_else_goes(tmp_path: Path, harness: str) -> None:
+    place = Place(tmp_path)
+    path = place.connect(harness)
+    for undo in (False, True):
+        path.write_text(json.dumps(json.loads(path.read_text()), indent=7))
+        if undo:
+            place.disconnect(harness)
+        else:
+            place.connect(harness)
+    assert not path.exists()
 
 
 def test_a_connection_that_was_changed_since_is_made_anew(place: Place) -> None:
@@ -240,3 +258,35 @@ def test_the_record_is_for_this_user_alone(place: Place) -> None:
     place.connect("claude")
     assert os.stat(place.layout.home / "guests.json").st_mode & 0o777 == 0o600
     assert isinstance(connecting.read_record(place.layout).connections[0], Connection)
+
+
+PLUGGED = """
+const { Pmagent } = await import(process.argv[1])
+const hooks = await Pmagent({ directory: "/w" })
+try {
+  await hooks["tool.execute.before"]({ tool: "bash", sessionID: "s", callID: "c" }, { args: { command: "ls" } })
+  console.log("ran")
+} catch (error) {
+  console.log(`refused: ${error.message}`)
+}
+"""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="there is no Node.js")
+def test_opencodes_plugin_asks_the_daemon_and_refuses_without(place: Place) -> None:
+    def said(mode: Mode) -> str:
+        path = place.connect("opencode", "project", mode)
+        module = path.rename(path.with_suffix(".mjs"))  # opencode reads modules from .js, too
+        words = ["node", "--input-type=module", "-e", PLUGGED, str(module)]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
+        module.unlink()
+        return done.stdout
+
+    assert said("observe") == "ran\n"
+    assert said("enforce").startswith("refused: pmagent's daemon cannot be asked")
+    with serving(place.layout.home, TAKEN, REFUSAL) as heard:
+        assert said("enforce").startswith("refused: no")
+    said_of = {"tool": "bash", "sessionID": "s", "callID": "c", "args": {"command": "ls"}, "cwd": "/w"}
+    assert json.loads(heard[0])["payload"] == said_of
+    with serving(place.layout.home, TAKEN, b'{"exit":0,"stdout":"","stderr":""}\n'):
+        assert said("enforce") == "ran\n"

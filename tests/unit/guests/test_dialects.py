@@ -48,7 +48,7 @@ def test_answers_byte_for_byte(harness: str) -> None:
     """``ask`` refuses, too: who sits at the harness's terminal is no operator."""
     event = next(event for event in EVENTS[harness] if event in GATES)
     for said in ("deny", "ask"):
-        assert dialects.answer(harness, event, said, "no") == Printed(*REFUSED[harness])  # type: ignore[arg-type]
+        assert dialects.answer(harness, event, said, "no") == Printed(*REFUSED[harness])
     assert dialects.answer(harness, event, "allow", "no") == Printed(0, ALLOWED.get(harness, ""), "")
     assert dialects.answer(harness, event, "none", "no") == SILENT
 

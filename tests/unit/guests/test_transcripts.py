@@ -45,13 +45,14 @@ def test_times_are_told(harness: str) -> None:
     assert all(entry.time.endswith("Z") for entry in entries(harness, file_of(harness)))
 
 
-def test_a_line_that_is_cut_off_is_told(tmp_path: Path) -> None:
+def test_a_line_that_is_not_understood_is_told_unless_it_is_being_written(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     content = file_of("claude").read_bytes()
-    path.write_bytes(content[: content.rindex(b'"tool_use"') + 20])
-    heard = [entry.heard for entry in entries("claude", path)]
-    assert isinstance(heard[-2], Unheard)
-    assert len(calls("claude", path)) == 2
+    for end, broken in ((b"", 0), (b"\n", 1)):
+        path.write_bytes(content[: content.rindex(b'"tool_use"') + 20] + end)
+        heard = [entry.heard for entry in entries("claude", path)]
+        assert [isinstance(one, Unheard) for one in heard].count(True) == broken
+        assert len(calls("claude", path)) == 2
 
 
 def test_a_mention_of_a_file_is_a_call_that_no_hook_hears(tmp_path: Path) -> None:

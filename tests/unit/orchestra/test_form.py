@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pmagent.actors.core.engine import Engine
 from pmagent.actors.core.snapshot import export_engine, restore_engine
-from pmagent.actors.orchestra.running.form import ends_at
+from pmagent.actors.orchestra.running.form import ends_at, steps
 from pmagent.actors.registry import all_actors
 from pmagent.contracts.effect import EffectRefused
 from pmagent.contracts.oa import OaPermitGranted, OaPermitRevoked
@@ -56,6 +57,19 @@ def test_a_run_of_one_task_is_ten_events(harness: Harness) -> None:
         "task.attempt_requested", "task.exited", "task.finished", "plan.finished", "run.ended",
     ]  # fmt: skip
     assert not harness.open(RunRequested)
+
+
+def test_a_permit_that_an_earlier_run_of_the_same_id_asked_for_is_not_the_runs(harness: Harness) -> None:
+    harness.request({"echo": []}, form=2)
+    harness.run()
+    (grant,) = harness.events(OaPermitGranted)
+    (request,) = harness.events(RunRequested)
+
+    def begins(asked_at: int) -> bool:
+        event = msgspec.structs.replace(grant, data=msgspec.structs.replace(grant.data, request=asked_at))
+        return len(steps(event, request.data, 1, awaited=request.position)) == 2
+
+    assert (begins(grant.data.request), begins(request.position - 1)) == (True, False)
 
 
 @given(

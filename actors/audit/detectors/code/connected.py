@@ -34,6 +34,8 @@ _FAULTS: Final = {
 """The goal that a graph's fault is a finding of, by its rule."""
 _CLASS: Final = re.compile(r"\b(?:class|in) ([A-Z]\w*)")
 """The class of a finding about the state."""
+_FILES: Final = ("open", "read_text", "read_bytes", "write_text", "write_bytes")
+"""Who reads or writes files does something that can be safe or not; a library of plain functions does not."""
 _MANIFEST: Final = "langgraph.json"
 
 
@@ -62,7 +64,8 @@ class Connection:
         yield from self._runs(runs)
         yield from self._bench()
         held = ("tools.no_unsafe_calls", "security.")
-        if self._reach.works and self._graphs.graphs() and not any(one.goal.startswith(held) for one in seen):
+        acts = bool(self._graphs.graphs()) or any(map(self._reach.mentions, _FILES))
+        if self._reach.works and acts and not any(one.goal.startswith(held) for one in seen):
             says = "no call that starts a process, evaluates code or loads objects"
             yield Finding(goal="tools.no_unsafe_calls", path=".", line=0, text=says, confidence=0.6)
         for fault in self._graphs.faults():

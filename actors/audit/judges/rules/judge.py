@@ -8,8 +8,8 @@ Each has a measure of its own, of evidence of its own:
   miss and counts half, and what is there by its existence alone is borne out by tests that import its file. Of the
   flaws only the gravest costs, and half. It cites what was found, and ``repo.tested``.
 - the **Tech Lead** asks what can be pointed at in the program, and what it costs to change: the length of functions,
-  copies, names and tests of the files in which it stands move the score by up to half a point. It cites places and
-  ``repo.structure``, and names the next change with the file that it touches.
+  copies, names and tests of the files in which it stands move the score, by a quarter of a point up and three down at
+  most. It cites places and ``repo.structure``, and names the next change with the file that it touches.
 
 No score is higher than a limit that a flaw sets for a judge. In the second round a judge looks at what it and the
 others cited, comes halfway towards the plain measure, and moves only where the others cited something for it that the
@@ -27,7 +27,7 @@ from pmagent.actors.audit.detectors.evidence.items import key_of
 from pmagent.actors.audit.goals import goal_id
 from pmagent.actors.audit.judges.rules.arguing import Said, against, argument, cited, favour
 from pmagent.actors.audit.judges.rules.weighing import (
-    HALF,
+    SOUND,
     STRUCTURE,
     TESTED,
     Item,
@@ -52,7 +52,7 @@ def _points(judge: Judge, seen: Measure) -> Fraction:
         return SCORE_MAX - 4 * (1 - seen.kept) - seen.damage * Fraction(5, 4)
     if judge == "Defense":
         return SCORE_MIN + 4 * seen.shown - seen.worst / 2
-    return 1 + 4 * seen.placed - seen.damage + (seen.shape - HALF if seen.shape is not None else 0)
+    return 1 + 4 * seen.placed - seen.damage + (seen.shape - SOUND if seen.shape is not None else 0)
 
 
 def opinion(brief: Brief) -> JudicialOpinion:

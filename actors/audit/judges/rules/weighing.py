@@ -27,6 +27,8 @@ WHOLE_MAX: Final = 40
 FAMILY_MAX: Final = 12
 """Goals of one family weigh no more than this together: many details of one thing are still one thing."""
 HALF: Final = Fraction(1, 2)
+SOUND: Final = Fraction(3, 4)
+"""How well files are built of short functions with names and without copies, which no test imports."""
 VAGUE: Final = Fraction(2, 3)
 """The weight of a thing that can be said to be there, but not where, for a judge who asks whether it works."""
 SURE: Final = Fraction(6, 10)
@@ -116,11 +118,13 @@ def measure(counted: Sequence[Item], around: Mapping[str, Fraction]) -> Measure:
 
 def surroundings(keyed: Iterable[tuple[str, Evidence]]) -> dict[str, tuple[str, Fraction]]:
     """What is known of the files around what was found, by goal: the key of the evidence, and the share."""
-    told = {}
+    told: dict[str, tuple[str, Fraction]] = {}
     for key, one in keyed:
         part = _PART.search(one.goal) if goal_id(one.goal) in (TESTED, STRUCTURE) and one.found else None
         if part and int(part[2]):
-            told[goal_id(one.goal)] = (key, Fraction(min(int(part[1]), int(part[2])), int(part[2])))
+            share = Fraction(min(int(part[1]), int(part[2])), int(part[2]))
+            known = told.setdefault(goal_id(one.goal), (key, share))
+            told[goal_id(one.goal)] = min(known, (key, share), key=lambda pair: pair[1])
     return told
 
 

@@ -1,0 +1,182 @@
+"""The hook as a whole process; importing transcripts; judging what a log holds by another policy.
+
+The hook asks a real daemon, which has recorded the call, durably, before it answers; beside it starts an interpreter
+that does nothing, in the same turns. The import stands beside decoding each line of the transcripts and masking all
+that was decoded. Lines and their lengths are those of a session of 20 calls that Claude Code 2.1.330 recorded: a call
+returns 3.5 kB, and two copies of requests of 22 kB each stand beside it.
+The policy has 50 rules, and every call of the log is another one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import msgspec
+
+from benchmarks.guests import _daemon
+from benchmarks.harness import Bench, Row, Spread, alternate
+from pmagent.actors.guests.judge import judge
+from pmagent.contracts.guest_calls import Situation
+from pmagent.contracts.guests import GuestCallAsked
+from pmagent.contracts.payload import decode
+from pmagent.events.reader import events
+from pmagent.events.redact import Redactor
+from pmagent.guests import hook
+from pmagent.guests.policy import policy_of, read_policy, rules_of
+from pmagent.guests.what_if import what_if
+from pmagent.service.operations import call
+from pmagent.workspace.layout import Layout
+from pmagent.workspace.surfaces import init_workspace
+from pmagent.workspace.trust import accept
+
+PYTHON = os.path.realpath(sys.executable)
+PAYLOAD = {
+    "session_id": "bench", "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_use_id": "toolu_1",
+    "tool_input": {"command": "git status --short | head -n 5"},
+}  # fmt: skip
+WORDS = ("alpha", "beta", "gamma", "delta", "def", "return", "import", "self", "==", "0", "True", "\n", "    ", "value")
+
+
+def run(bench: Bench) -> list[Row]:
+    """The three."""
+    return [_hook(bench), *_history(bench)]
+
+
+def _hook(bench: Bench) -> Row:
+    with _daemon(bench.folder) as workspace:
+        words = [PYTHON, "-I", "-S", hook.__file__, "claude", "PreToolUse", "enforce", "0", str(Layout(workspace).home)]
+        line = json.dumps({**PAYLOAD, "cwd": str(workspace)}).encode()
+
+        def asking() -> float:
+            began = time.perf_counter()
+            done = subprocess.run(words, input=line, capture_output=True, check=False)
+            took = time.perf_counter() - began
+            assert b'"allow"' in done.stdout, done
+            return took * 1e3
+
+        def nothing() -> float:
+            began = time.perf_counter()
+            subprocess.run([PYTHON, "-I", "-S", "-c", "pass"], input=line, capture_output=True, check=True)
+            return (time.perf_counter() - began) * 1e3
+
+        asked, empty = alternate(bench.count(200, 3), asking, nothing)
+    figure, limit = Spread.of(asked), Spread.of(empty)
+    ratio = figure.median / limit.median
+    return Row(
+        what="guests: the hook as a whole process, with the daemon's durable answer", figure=figure, unit="ms",
+        beside="python -I -S -c pass", limit=limit, ratio=ratio, target="<= 2.0 x in the median", reached=ratio <= 2.0,
+    )  # fmt: skip
+
+
+def _history(bench: Bench) -> list[Row]:
+    os.environ["XDG_STATE_HOME"] = str(bench.folder / "history-state")
+    folder = bench.folder / "transcripts"
+    calls, each = bench.count(2_000, 40), bench.count(50, 20)
+    for number in range(calls // each):
+        _transcript(folder / f"{number:08x}-0000-4000-8000-000000000000.jsonl", number, each)
+    workspaces = iter(range(1000))
+
+    def importing() -> float:
+        workspace = bench.folder / f"history-{next(workspaces)}"
+        subprocess.run(["git", "init", "-q", "-b", "main", str(workspace)], check=True)
+        init_workspace(workspace)
+        accept(workspace)
+        took = _processor(lambda: call(workspace, "guests.import", {"harness": "claude", "path": str(folder)}))
+        return calls / took
+
+    def alone() -> float:
+        redactor = Redactor([])
+
+        def all_lines() -> None:
+            for path in sorted(folder.iterdir()):
+                with path.open("rb") as file:
+                    for line in file:
+                        redactor.value(msgspec.json.decode(line))
+
+        return calls / _processor(all_lines)
+
+    imported, raw = (Spread.of(found) for found in alternate(bench.runs, importing, alone))
+    ratio = imported.median / raw.median
+    workspace = bench.folder / "history-0"
+    rules = "version: 1\nallow:\n" + "".join(f"  - Bash(tool{n} run *)\n" for n in range(25))
+    rules += "deny:\n" + "".join(f"  - Edit(./area{n}/**)\n" for n in range(25))
+    layer = rules_of(rules, "project", "bench", "/root")
+    policy = policy_of([layer if one.name == "project" else one for one in read_policy(workspace).layers])
+    rate = Spread.of([_judged(lambda: what_if(Layout(workspace).store, policy)) for _ in range(bench.runs)])
+    with closing(Layout(workspace).store.reader()) as log:
+        asked = [decode("guest.call_asked", one.data) for one in events(log) if one.type == "guest.call_asked"]
+    facts = [one.facts for one in asked if isinstance(one, GuestCallAsked)]
+    situation = Situation(mode="NORMAL")
+    judging = _processor(lambda: [judge(one, policy, situation) for one in facts])
+    return [
+        Row(
+            what="guests: import of transcripts", figure=imported, unit="calls/s of processor time",
+            beside="JSON decoder and redactor alone", limit=raw, ratio=ratio, target=">= 0.8 x", reached=ratio >= 0.8,
+        ),
+        Row(
+            what="guests: what-if, 50 rules, each call another one", figure=rate, unit="calls/s",
+            target=">= 50,000/s", reached=rate.median >= 50_000,
+            note=f"with reading and checking the log; judging alone {len(facts) / judging:,.0f}/s",
+        ),
+    ]  # fmt: skip
+
+
+def _judged(function: Callable[[], object]) -> float:
+    found = function()
+    took = _processor(function)
+    return getattr(found, "calls", 0) / took
+
+
+def _processor(function: Callable[[], object]) -> float:
+    began = time.process_time()
+    function()
+    return time.process_time() - began
+
+
+def _transcript(path: Path, number: int, calls: int) -> None:
+    """A session as Claude Code writes it: each call, its result, and a text between them."""
+    chance = random.Random(number)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    common = {"sessionId": path.stem, "cwd": "/work/project", "version": "2.1.330", "gitBranch": "main"}
+    with path.open("w") as file:
+        for n in range(calls):
+            call = f"toolu_{number}_{n}"
+            line = f"tool{n % 30} run --case {number}-{n}"
+            given: dict[str, object] = {"command": line, "description": _text(chance, 6)}
+            name = "Bash"
+            if n % 3 == 0:
+                name, given = "Edit", {"file_path": f"/work/project/area{n % 40}/m{number}_{n}.py",
+                                       "old_string": _text(chance, 40), "new_string": _text(chance, 60)}  # fmt: skip
+            time = {"timestamp": f"2026-11-{1 + number % 28:02}T10:{n % 60:02}:00.000Z", "uuid": f"{number}-{n}"}
+            output = _text(chance, 620)
+            copied: dict[str, object] = {"text": _text(chance, 3900)}
+            made: dict[str, object] = {"type": "tool_use", "id": call, "name": name, "input": given}
+            result: dict[str, object] = {
+                "type": "tool_result", "tool_use_id": call, "content": output, "is_error": False,
+            }  # fmt: skip
+            rows: list[dict[str, object]] = [
+                {"type": "last-prompt", "lastPrompt": _text(chance, 40)},
+                {"type": "api-request", "params": _text(chance, 160)},
+                {"type": "assistant", "message": _message("assistant", {"type": "text", "text": _text(chance, 50)})},
+                {"type": "assistant", "usage": _text(chance, 120), "message": _message("assistant", made)},
+                {"type": "user", "message": _message("user", result), "toolUseResult": {"stdout": output}},
+                {"type": "api-request-blob", "message": _message("user", copied)},
+                {"type": "api-request-blob", "message": _message("user", copied)},
+            ]
+            file.writelines(json.dumps({**row, **time, **common}) + "\n" for row in rows)
+
+
+def _message(role: str, part: dict[str, object]) -> dict[str, object]:
+    return {"role": role, "content": [part]}
+
+
+def _text(chance: random.Random, words: int) -> str:
+    return " ".join(chance.choices(WORDS, k=words))

@@ -1,0 +1,65 @@
+"""A session is held against its transcript: calls that the log does not know are unseen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from pmagent.contracts.guest_calls import Call
+from pmagent.contracts.guests import GuestCallAsked, GuestCallUnseen
+from pmagent.events.event import Draft
+from pmagent.guests.proof import Proof, held, unseen
+from pmagent.guests.transcripts import calls, sessions
+from pmagent.workspace.layout import Layout
+from tests.support.cases import each
+from tests.support.logged import write_log
+
+FOLDER = Path(__file__).parents[2] / "golden" / "guests" / "transcripts"
+
+
+def proven(workspace: Path, harness: str, left_out: int, path: Path | None = None) -> Proof:
+    """A recorded session against a log that holds all its calls but the last ones, and calls of another session."""
+    file, = sessions(harness, FOLDER / harness)
+    made = calls(harness, file)
+    drafts = []
+    for session in (made[0].session, "another"):
+        for call in made[: len(made) - left_out] if session != "another" else made:
+            facts = Call(harness="claude", session=session, tool=call.tool, kind="shell", agent=call.agent)
+            asked = GuestCallAsked(session=session, call=call.call, facts=facts, digest="0" * 64, mode="enforce")
+            id, raw = f"{session}:{call.agent}:{call.call}", msgspec.json.encode(asked)
+            drafts.append(Draft("guest.call_asked", None, raw, id, "hook", session, 0, "fact"))
+    write_log(workspace, drafts)
+    return held(Layout(workspace).store, harness, made[0].session, str(path or file))
+
+
+@each("harness,left_out", [(harness, left_out) for harness in ("claude", "codex") for left_out in (0, 1, 4)])
+def test_what_no_hook_told_of_is_unseen(tmp_path: Path, harness: str, left_out: int) -> None:
+    """The subagents' calls count, under their own agent; those of another session do not."""
+    found = proven(tmp_path, harness, left_out)
+    assert (found.transcript, found.calls, len(found.unseen)) == ("read", 4, left_out)
+
+
+def test_without_a_transcript_nothing_is_proven(tmp_path: Path) -> None:
+    assert proven(tmp_path, "claude", 0, tmp_path / "none.jsonl").transcript == "none"
+    store = Layout(tmp_path).store
+    assert held(store, "gemini", "s", str(tmp_path)).transcript == "none"
+    assert held(store, "claude", "s", "").transcript == "none"
+
+
+def test_only_the_last_line_may_be_broken(tmp_path: Path) -> None:
+    file, = sessions("claude", FOLDER / "claude")
+    broken = tmp_path / "t.jsonl"
+    broken.write_bytes(file.read_bytes() + b'{"type":"assistant","message":{"content":[{"type":"tool_use"')
+    assert proven(tmp_path / "w", "claude", 0, broken).transcript == "read"
+    broken.write_bytes(broken.read_bytes() + b"\n" + file.read_bytes())
+    assert held(Layout(tmp_path / "w").store, "claude", "s", str(broken)).transcript == "unreadable"
+
+
+def test_what_was_unseen_is_told_masked_and_in_short() -> None:
+    file, = sessions("claude", FOLDER / "claude")
+    call = msgspec.structs.replace(calls("claude", file)[0], tool_input={"command": "secret" + "x" * 9000})
+    fact = unseen(call, {"session": call.session}, lambda text: text.replace("secret", "***"))
+    assert isinstance(fact, GuestCallUnseen)
+    assert fact.input.startswith('{"command":"***x')
+    assert len(fact.input) <= 4000
