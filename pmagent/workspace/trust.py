@@ -183,7 +183,8 @@ def unaccepted_policies(workspace: Path) -> list[str]:
 
 
 def accept_policy(workspace: Path, text: bytes) -> None:
-    """Accept a text as the workspace's ``policy.yaml``, before it is written there. Raises RegistryUnusable, OSError."""
+    """Accept a text as the workspace's ``policy.yaml``, before it is written there. Raises RegistryUnusable,
+    OSError."""
     accept_also(workspace, Powers(sorted(_of_policies({POLICY: text}).values())))
 
 
