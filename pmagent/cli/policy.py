@@ -33,12 +33,14 @@ def init(app: App, templates: tuple[str, ...], format: str) -> int:
     The template lets ordinary work pass, asks about what cannot be taken back, and forbids reading keys."""
     from pmagent.events.atomic import write_atomic
     from pmagent.guests.policy import FILE, BadPolicy, kinds_of, template
+    from pmagent.workspace.trust import accept_policy
 
     kinds = list(dict.fromkeys(templates)) or kinds_of(app.workspace)
     text, path = template(kinds), app.workspace / FILE
     if path.exists():
         raise BadPolicy(f"{path} is there already", "edit it, or remove it first")
     path.parent.mkdir(mode=0o700, exist_ok=True)
+    accept_policy(app.workspace.resolve(), text.encode())
     write_atomic(path, text.encode())
     document = {"path": str(path), "templates": kinds}
     app.output.answer(format, document, lambda: app.output.line(
@@ -52,12 +54,12 @@ def init(app: App, templates: tuple[str, ...], format: str) -> int:
 def check(app: App, file: Path | None, format: str) -> int:
     """Read the policy's files, or FILE, and say whether they can be used. Exit 2: not; while that is so, everything but
     reading is refused."""
-    from pmagent.guests.policy import read_policy, rules_of
+    from pmagent.guests.policy import policy_in_force, rules_of
 
     if file is not None:
         layers = [rules_of(file.read_bytes(), "project", str(file), app.environ.get("HOME", ""))]
     else:
-        layers = read_policy(app.workspace, environ=app.environ).layers
+        layers = policy_in_force(app.workspace.resolve()).layers
     document = [{"layer": one.name, "path": one.path, "rules": len(one.rules), "problem": one.problem,
                  "default": one.default} for one in layers]  # fmt: skip
     app.output.answer(format, {"layers": document}, lambda: _layers(app, layers))
@@ -96,11 +98,11 @@ def explain(
     from pmagent.contracts.guest_calls import Situation
     from pmagent.events.event import format_time
     from pmagent.guests.facts import look
-    from pmagent.guests.policy import read_policy
+    from pmagent.guests.policy import policy_in_force
 
     root = app.workspace
     facts = look("claude", "", "", agent_type, tool, _input(tool, call), "", str(cwd or root), str(root))
-    policy = read_policy(root, environ=app.environ)
+    policy = policy_in_force(root.resolve())
     situation = Situation(mode=mode, labels=list(labels), time=format_time(datetime.now(UTC)))
     verdict = judge(facts, policy, situation)
     document = {"verdict": msgspec.to_builtins(verdict), "facts": msgspec.to_builtins(facts)}

@@ -305,11 +305,13 @@ class Gate:
         self._looked = now
         if self._paths is not None and _marks(self._paths) == self._marks:
             return
-        from pmagent.guests.policy import cedar_files, read_policy
+        from pmagent.guests.policy import cedar_files, policy_in_force
+        from pmagent.workspace.user_registry import ACCEPTED, Registry
 
-        policy = await anyio.to_thread.run_sync(read_policy, host.layout.workspace)
+        policy = await anyio.to_thread.run_sync(policy_in_force, host.layout.workspace)
         others = map(str, cedar_files(host.layout.workspace, os.environ))
-        paths = tuple({*(layer.path for layer in policy.layers if layer.path), *others})
+        entry = str(Registry().path(ACCEPTED, host.layout.workspace))
+        paths = tuple({*(layer.path for layer in policy.layers if layer.path), *others, entry})
         self._paths, self._marks = paths, _marks(paths)
         if host.runtime.engine.states[GUESTS].policy.digest != policy.digest:
             await host.runtime.append(GuestPolicyRead(policy=policy), self._id(), "daemon")

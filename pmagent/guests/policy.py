@@ -20,8 +20,9 @@ from pmagent.contracts.shape import Misfit, fit
 from pmagent.contracts.text import BadText, decoded, from_yaml
 from pmagent.events.errors import PmagentError
 from pmagent.guests import cedar
+from pmagent.workspace.layout import POLICY
 
-FILE: Final = ".pmagent/policy.yaml"
+FILE: Final = POLICY
 BYTES_MAX: Final = 256 * 1024
 RULES_MAX: Final = 2000
 TEMPLATES: Final = Path(__file__).with_name("templates")
@@ -74,6 +75,25 @@ def read_policy(workspace: Path, session: Sequence[Rule] = (), environ: Mapping[
     if session:
         layers.append(Layer(name="session", rules=list(session)))
     return policy_of(layers)
+
+
+def policy_in_force(workspace: Path, session: Sequence[Rule] = ()) -> Policy:
+    """The policy of a workspace, of which the workspace's own files count only as this user has accepted them
+    (``pmagent trust``): they come with a repository. What is not accepted is a problem of its layer."""
+    from pmagent.workspace.trust import unaccepted_policies
+
+    policy = read_policy(workspace, session)
+    try:
+        refused = {str(workspace / name): "is not accepted" for name in unaccepted_policies(workspace)}
+    except (PmagentError, OSError) as error:
+        refused = {layer.path: f"cannot be accepted: {error}" for layer in policy.layers if layer.name == "project"}
+    if not refused:
+        return policy
+    hint = "pmagent trust shows what is new, and asks"
+    return policy_of([
+        msgspec.structs.replace(layer, rules=[], default=None, problem=f"{layer.path} {refused[layer.path]} ({hint})")
+        if layer.path in refused and layer.sha256 else layer for layer in policy.layers
+    ])  # fmt: skip
 
 
 def cedar_files(workspace: Path, environ: Mapping[str, str]) -> list[Path]:

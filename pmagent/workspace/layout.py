@@ -17,8 +17,11 @@ from pmagent.events.tree import held
 
 __all__ = ["FOLDER", "GITIGNORE", "Layout", "reachable", "template"]
 
-GITIGNORE: Final = b"*\n!.gitignore\n!config.toml\n"
+GITIGNORE: Final = b"*\n!.gitignore\n!config.toml\n!policy.yaml\n!policy.cedar\n"
 """``.pmagent/.gitignore``: what a run leaves behind stays out of git; the settings are worth keeping in it."""
+
+POLICY: Final = f"{FOLDER}/policy.yaml"
+"""The rules by which calls of guests are judged; ``policy.cedar`` may lie beside it."""
 
 _REPOSITORY: Final = {
     "HEAD": b"ref: refs/heads/none\n",

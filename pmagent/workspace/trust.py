@@ -29,11 +29,14 @@ from pmagent.events.user_state import VARIABLE
 from pmagent.orchestra.paths import normalized
 from pmagent.orchestra.request import DEFAULTS, of_workspace
 from pmagent.service.log_files import shown
+from pmagent.workspace.layout import POLICY
 from pmagent.workspace.settings import FILE, Resolved, Settings, raw_of, resolve, settings_table
 from pmagent.workspace.user_registry import ACCEPTED, Registry
 
 LINES_MAX: Final = 20
 LINE_CHARS_MAX: Final = 400
+POLICIES: Final = (POLICY, POLICY.removesuffix("yaml") + "cedar")
+"""The files by which calls of guests are judged. Any change of one is accepted anew: a rule less may allow more."""
 UNLIMITED: Final = 1e300
 """The limit of what has none: JSON knows no infinity."""
 
@@ -53,7 +56,7 @@ _PRICES: Final = ("input_usd", "output_usd")
 _TITLES: Final = {
     "program": "programs", "check": "checks", "guard": "guards", "planner": "planner", "read": "reads",
     "write": "writes", "documents": "documents", "network": "network", "policy": "policies", "setting": "settings",
-    "limit": "limits",
+    "agents": "agents", "limit": "limits",
 }  # fmt: skip
 
 
@@ -154,7 +157,8 @@ def _files(workspace: Path, _state: str | None, _home: str | None) -> tuple[str,
     """As long as the environment names the same state folder. Raises RegistryUnusable, OSError."""
     registry = Registry()
     entry = registry.path(ACCEPTED, workspace)
-    return tuple(map(str, (workspace / FILE, workspace / RUNS_FILE, entry, entry.parent, registry.folder)))
+    policies = (workspace / name for name in POLICIES)
+    return tuple(map(str, (workspace / FILE, workspace / RUNS_FILE, *policies, entry, entry.parent, registry.folder)))
 
 
 def _mark(path: str) -> tuple[object, ...]:
@@ -168,6 +172,20 @@ def _mark(path: str) -> tuple[object, ...]:
 def require_accepted(workspace: Path) -> None:
     """Raises NotAccepted, RegistryUnusable, OSError."""
     _require(workspace, offer(workspace))
+
+
+def unaccepted_policies(workspace: Path) -> list[str]:
+    """The policy files of the workspace that this user has not accepted as they are. Raises RegistryUnusable,
+    OSError."""
+    accepted = Registry().read(ACCEPTED, workspace, Accepted)
+    known = accepted.powers.items if accepted is not None else []
+    return [name for name, item in _of_policies(_policies(workspace)).items() if item not in known]
+
+
+def accept_policy(workspace: Path, text: bytes) -> None:
+    """Accept a text as the workspace's ``policy.yaml``, before it is written there. Raises RegistryUnusable,
+    OSError."""
+    accept_also(workspace, Powers(sorted(_of_policies({POLICY: text}).values())))
 
 
 def require_known(workspace: Path) -> None:
@@ -248,7 +266,17 @@ def _raws(workspace: Path) -> dict[str, bytes]:
             found[name] = read(workspace)
         except PmagentError:
             found[name] = b""
-    return found
+    return found | _policies(workspace)
+
+
+def _policies(workspace: Path) -> dict[str, bytes]:
+    """The policy files that are there."""
+    return {name: (workspace / name).read_bytes() for name in POLICIES if (workspace / name).is_file()}
+
+
+def _of_policies(raws: Mapping[str, bytes]) -> dict[str, str]:
+    return {name: f"agents: may do what {name} says, sha256 {sha256(raws[name]).hexdigest()[:16]}"
+            for name in POLICIES if name in raws}  # fmt: skip
 
 
 def _settings_raw(workspace: Path) -> bytes:
@@ -268,7 +296,8 @@ def _powers(workspace: Path, raws: Mapping[str, bytes]) -> Powers:
         runs = Powers(list(_of_runs(normalized(config, workspace), workspace)), _run_limits(config))
     except PmagentError:
         runs = Powers()
-    return Powers(sorted([*settings.items, *runs.items]), {**settings.limits, **runs.limits})
+    items = [*settings.items, *runs.items, *_of_policies(raws).values()]
+    return Powers(sorted(items), {**settings.limits, **runs.limits})
 
 
 def _of_settings_file(workspace: Path, raw: bytes) -> Powers:

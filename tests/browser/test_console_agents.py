@@ -17,6 +17,7 @@ from pmagent.guests.harnesses import Hook
 from pmagent.workspace.layout import Layout
 from tests.browser.conftest import Enter
 from tests.support.commands import SECONDS
+from tests.support.policies import write_policy
 from tests.support.stations import APPROVING, LOOKING, Station
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("screens")]
@@ -47,7 +48,7 @@ def asked(station: Station, thread: ThreadPoolExecutor, line: str) -> Future[tup
 def test_a_waiting_call_is_shown_and_approved_and_stands_in_the_sessions_timeline(
     station: Station, enter: Enter
 ) -> None:
-    (station.workspace / ".pmagent/policy.yaml").write_text("version: 1\ndeny: [Bash(rm *)]\nallow: [Bash(echo *)]\n")
+    write_policy(station.workspace, "version: 1\ndeny: [Bash(rm *)]\nallow: [Bash(echo *)]\n")
     told(station, "SessionStart", source="startup")
     for line in ("echo hello", "rm -r x"):
         told(station, "PreToolUse", tool_name="Bash", tool_use_id=line, tool_input={"command": line})

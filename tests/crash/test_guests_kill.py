@@ -20,6 +20,7 @@ from tests.support.commands import SECONDS, pmagent
 from tests.support.daemons import Daemon, running
 from tests.support.effort import rounds
 from tests.support.logged import history
+from tests.support.policies import write_policy
 
 ROUNDS = rounds(12, 3)
 AGENTS = 8
@@ -70,7 +71,7 @@ class Caller(threading.Thread):
 def test_what_was_answered_is_in_the_log_whenever_the_daemon_is_killed(workspace: Path) -> None:
     layout = Layout(workspace)
     layout.prepare()
-    (workspace / ".pmagent/policy.yaml").write_text(POLICY)
+    write_policy(workspace, POLICY)
     told: dict[tuple[str, str], bool] = {}
     for turn in range(ROUNDS):
         daemon = Daemon(workspace)

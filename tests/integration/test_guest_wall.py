@@ -18,6 +18,7 @@ import pytest
 from pmagent.workspace.layout import Layout
 from tests.support.commands import PMAGENT, SECONDS, accepted, clean_environment, pmagent
 from tests.support.daemons import running
+from tests.support.policies import write_policy
 
 ASK = r"""
 ask() { # TOOL COMMAND: what the administrator's hook is told of a call; its exit code
@@ -58,7 +59,7 @@ def workspace(tmp_path: Path) -> Iterator[Path]:
     layout = Layout(root)
     layout.prepare()
     (root / ".pmagent" / "config.toml").write_text('[kernel]\nsurfaces = "none"\n')
-    (root / ".pmagent" / "policy.yaml").write_text("version: 1\nallow: [Bash(echo *)]\n")
+    write_policy(root, "version: 1\nallow: [Bash(echo *)]\n")
     with running(root):
         yield root
 

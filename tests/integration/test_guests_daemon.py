@@ -22,6 +22,7 @@ from tests.support.commands import PMAGENT, SECONDS, pmagent
 from tests.support.daemons import running
 from tests.support.guest_agent import Agent, agent
 from tests.support.logged import history
+from tests.support.policies import write_policy
 
 POLICY = """\
 version: 1
@@ -37,7 +38,7 @@ def governed(workspace: Path, policy: str = POLICY) -> Layout:
     """The workspace, with this policy."""
     layout = Layout(workspace)
     layout.prepare()
-    (workspace / ".pmagent/policy.yaml").write_text(policy)
+    write_policy(workspace, policy)
     return layout
 
 

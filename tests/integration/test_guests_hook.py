@@ -14,6 +14,7 @@ from pmagent.workspace.layout import Layout
 from tests.support.commands import pmagent
 from tests.support.daemons import running
 from tests.support.logged import history
+from tests.support.policies import write_policy
 from tests.unit.guests.test_hook import Ended, refused, run
 
 
@@ -23,7 +24,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("hooked") / "w"
     subprocess.run(["git", "init", "-q", str(folder)], check=True)
     assert pmagent(folder, "init", "--minimal").code == 0
-    (folder / ".pmagent/policy.yaml").write_text('version: 1\nallow: ["Bash(echo *)"]\n')
+    write_policy(folder, 'version: 1\nallow: ["Bash(echo *)"]\n')
     with running(folder):
         yield folder
 

@@ -25,6 +25,7 @@ from tests.support.commands import SECONDS
 from tests.support.daemons import stopped
 from tests.support.guest_models import prompt
 from tests.support.guests import PROGRAMS, Place, Ran, installed, place
+from tests.support.policies import write_policy
 
 pytestmark = [installed, pytest.mark.slow]
 
@@ -330,7 +331,7 @@ TASK = (
 def test_a_task_under_the_shipped_template_asks_at_most_twice(here: Place) -> None:
     """Twenty calls of ordinary work; and without hooks nothing proves that they were gated."""
     (here.workspace / "app.py").write_text("def main() -> None: ...\n")
-    (here.workspace / ".pmagent/policy.yaml").write_text(template(["python"]))
+    write_policy(here.workspace, template(["python"]))
     here.start()
     here.connect("claude")
     assert here.run("claude", *([here.shell("claude", line)] for line in TASK), "done").code == 0

@@ -22,6 +22,7 @@ from tests.support.commands import SECONDS, spawn
 from tests.support.daemons import Daemon
 from tests.support.guest_models import Models, Turn, models, prompt
 from tests.support.logged import history
+from tests.support.policies import write_policy
 
 _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "pmagent/guests"
 PROGRAMS = Path(os.environ.get("PMAGENT_GUESTS") or _CACHE.expanduser()) / "bin"
@@ -73,7 +74,7 @@ class Place:
         for answer in ("deny", "ask", "allow"):
             found = [rule.removeprefix(f"{answer} ") for rule in rules if rule.startswith(f"{answer} ")]
             lines.append(f"{answer}: {json.dumps(found)}")
-        (self.workspace / ".pmagent/policy.yaml").write_text("\n".join([*lines, ""]))
+        write_policy(self.workspace, "\n".join([*lines, ""]))
 
     def decide(self, decision: str, number: int) -> Any:
         """An operator's answer to what waits as ``number``."""

@@ -12,6 +12,7 @@ from pmagent.actors.guests.judge import judge
 from pmagent.contracts.guest_calls import Call, Layer, Policy, Situation, Verdict
 from pmagent.guests.facts import look
 from pmagent.guests.policy import built_in, policy_of, rules_of, template
+from pmagent.workspace.trust import accept_policy
 
 FILES = {
     ".env": "KEY=secret\n", ".gitignore": ".env\nbuild/\n.venv/\n", "README.md": "# x\n", "notes.md": "",
@@ -61,3 +62,9 @@ class Project:
     def shell(self, line: str, policy: Policy | None = None, situation: Situation = NORMAL) -> Verdict:
         """The verdict on a command line."""
         return judge(self.call("Bash", command=line), policy or self.policy, situation)
+
+
+def write_policy(workspace: Path, text: str) -> None:
+    """Write the workspace's policy; its user has accepted it, so no daemon reads it unaccepted."""
+    accept_policy(workspace.resolve(), text.encode())
+    (workspace / ".pmagent" / "policy.yaml").write_text(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +18,7 @@ from pmagent.events.errors import PmagentError
 from pmagent.guests.policy import BadPolicy, policy_of, read_policy, rules_of, template
 from pmagent.guests.rule_import import READERS
 from tests.support.cases import each
-from tests.support.commands import spawn
+from tests.support.commands import PMAGENT, SECONDS, clean_environment, spawn
 from tests.support.policies import NORMAL, Project
 
 
@@ -352,3 +353,24 @@ def test_without_the_parser_no_command_line_is_allowed(project: Project, monkeyp
     found = judge(project.call("Bash", command="ls"), project.policy, NORMAL)
     assert found.answer == "ask"
     assert any("pmagent[guests]" in reason for reason in found.reasons)
+
+
+def test_a_policy_that_came_with_the_repository_counts_when_it_was_accepted(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    assert spawn("init", "--minimal", cwd=tmp_path).code == 0
+
+    def code(*arguments: str) -> int:  # without accepting anything first
+        return subprocess.run([*PMAGENT, *arguments], cwd=tmp_path, env=clean_environment(), capture_output=True,
+                              timeout=SECONDS, check=False).returncode  # fmt: skip
+
+    path = tmp_path / ".pmagent" / "policy.yaml"
+    path.write_text("version: 1\nallow: [Bash, Read]\n")
+    assert code("policy", "explain", "touch x") == 1
+    assert code("policy", "check") == 2
+    assert code("trust", "--yes") == 0
+    assert code("policy", "explain", "true") == 0
+    path.with_suffix(".cedar").write_text("permit(principal, action, resource);")
+    assert code("policy", "explain", "touch x") == 1
+    path.with_suffix(".cedar").unlink()
+    path.write_text("version: 1\nallow: [Bash, Edit]\n")
+    assert code("policy", "explain", "touch x") == 1
