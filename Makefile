@@ -51,9 +51,9 @@ imports:
 tests: ## the tests alone
 	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target units laws waiting
 
-# Two pools of about the same size, a process each: workers that share a pool would each collect all of it.
+# Units have two workers, which take the processors that the other pools leave; the laws have one.
 units:
-	+MAKEFLAGS= $(BIN)/python -I -m pytest -n 0 $(UNITS)
+	+MAKEFLAGS= $(BIN)/python -I -m pytest -n 2 --dist loadscope $(UNITS)
 
 laws:
 	+MAKEFLAGS= $(BIN)/python -I -m pytest -n 0 $(filter-out $(UNITS) $(WAITING),$(wildcard tests/*/))
