@@ -87,7 +87,10 @@ def test_who_may_only_look_decides_nothing_and_a_call_that_is_over_is_none(stati
         waits = asked(station, thread, "make haste")
         visit = enter(LOOKING)
         visit.go("/agents")
-        visit.page.get_by_role("region", name="Calls that wait").get_by_role("link", name="make haste").click()
+        expect(visit.page.get_by_role("region", name="Calls that wait").get_by_role("row")).to_have_count(2)
+        visit.go("/approvals")
+        approvals = visit.page.get_by_role("region", name="Calls of agents that wait")
+        approvals.get_by_role("link", name="make haste").click()
         expect(visit.page.get_by_role("main")).to_contain_text(re.compile("make.haste"))
         expect(visit.page.get_by_role("button", name="Approve it once")).to_have_count(0)
         number = visit.page.url.rpartition("/")[2]

@@ -100,6 +100,9 @@ def test_the_gate_is_asked_from_inside_and_the_log_knows_the_wall(workspace: Pat
         assert f'"guest.{kind}"' in events
     assert "not_proven" in events  # no transcript was left
     assert pmagent(workspace, "replay").code == 0
+    stricter = workspace.parent / "stricter.yaml"
+    stricter.write_text("version: 1\ndeny: [Bash(echo *)]\n")
+    assert pmagent(workspace, "what-if", "--policy", str(stricter)).code == 3  # it allowed what this one denies
 
 
 def test_no_way_leads_past_the_wall(workspace: Path) -> None:

@@ -36,12 +36,12 @@ async def listing(request: Request) -> Response:
     context = context_of(request)
     return await context.page(
         request, "agents.html", title="Agents", section="agents", live=LIVE, command=("pmagent", GUESTS),
-        waiting=await _standing(context, "guests.approvals", "approvals"),
-        sessions=await _standing(context, "guests.sessions", "sessions"),
+        waiting=await standing(context, "guests.approvals", "approvals"),
+        sessions=await standing(context, "guests.sessions", "sessions"),
     )
 
 
-async def _standing(context: PageContext, operation: str, name: str) -> list[dict[str, Any]] | None:
+async def standing(context: PageContext, operation: str, name: str) -> list[dict[str, Any]] | None:
     """A list that many pages share; None where there is no answer: the head of the page says why."""
     try:
         found: list[dict[str, Any]] = (await context.standing(operation)).document[name]

@@ -34,6 +34,7 @@ from pmagent.console.pages.approvals.shown_state import (
 )
 from pmagent.console.pages.approvals.viewing_time import ViewingTimes
 from pmagent.console.pages.context import PageContext, context_of, form_of, visitor_of
+from pmagent.console.pages.views.agents import standing
 from pmagent.contracts.pla import MODES
 from pmagent.contracts.pla_words import OUTCOMES
 from pmagent.pla.filters import STANDS, fits
@@ -41,7 +42,7 @@ from pmagent.pla.risk import risk
 from pmagent.service.client import new_request
 from pmagent.service.wire import RemoteError
 
-LIVE: Final = ("pla.", "hid.linked", "hid.lost", "hid.reported", "control.", "kernel.mode")
+LIVE: Final = ("pla.", "guest.approval_", "hid.linked", "hid.lost", "hid.reported", "control.", "kernel.mode")
 """Events that make a page of proposals stale. Pings are no news."""
 
 _TITLES: Final = {
@@ -70,7 +71,7 @@ async def listing(request: Request) -> Response:
     return await context.page(
         request, "approvals.html", title="Approvals", section="approvals", live=LIVE,
         command=["pmagent", "pla", "list", "-n", str(LISTED), *options(stands=stands, by=by, outcome=outcome)],
-        waiting=[_row(one) for one in waiting],
+        waiting=[_row(one) for one in waiting], calls=await standing(context, "guests.approvals", "approvals"),
         over=[_row(one) for one in over], stands=stands, by=by, outcome=outcome, filtered=bool(stands or by or outcome),
         full=len(every) == LISTED, choices_stands=choices(STANDS), choices_outcome=choices(OUTCOMES),
     )  # fmt: skip

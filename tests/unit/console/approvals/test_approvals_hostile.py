@@ -90,6 +90,10 @@ class Told(PageContext):
                 "counts": {}, "open": [alert(text, "urgent"), alert(text)], "acknowledged": 1, "newest": 6,
                 "given_up": 1,
             })  # fmt: skip
+        if operation == "guests.approvals":
+            call = {"approval": 9, "tool": text, "text": text, "harness": text, "agent": text, "session": text}
+            call |= {"given": False, "needed": 2, "operators": [text], "asked": TIME, "expires": TIME}
+            return Answer(document={"approvals": [call]})
         if operation == "pla.status":
             device = {"device_id": text, "port": text, "firmware_version": text, "text": text, "compatible": False}
             device |= {"caps_lock": True, "error": text}
