@@ -49,7 +49,7 @@ class Command(Shape, frozen=True, kw_only=True):
 
 
 class Opinion(Shape, frozen=True, kw_only=True):
-    """What policies of another engine say of a call, and which of them; ``engine``: with its version."""
+    """Answer of another engine's policies to a call, and which of them; ``engine``: with its version."""
 
     answer: Answer
     rules: list[str]
@@ -142,7 +142,7 @@ class Policy(Shape, frozen=True, kw_only=True):
 
 
 class Situation(Shape, frozen=True, kw_only=True):
-    """What a verdict depends on besides call and policy: the kernel's mode ("": not known yet), the labels of the
+    """Inputs of a verdict besides call and policy: the kernel's mode ("": not known yet), the labels of the
     session and its parents, the time of the call (RFC 3339, UTC)."""
 
     mode: str

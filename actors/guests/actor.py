@@ -65,7 +65,7 @@ Decided = Iterable[Payload | Correlated]
 
 
 class _Judged(NamedTuple):
-    """What holds for a call: the judge's verdict, the answer, the approval that it uses, and why it is another one."""
+    """The result for a call: the judge's verdict, the answer, the approval that it uses, and why it is another one."""
 
     verdict: Verdict
     answer: Answer
@@ -107,7 +107,7 @@ class Guests:
         return state
 
     def decide(self, state: GuestsState, event: Event) -> Decided:
-        """What follows from a fact."""
+        """The decisions that follow from a fact."""
         data = event.data
         if event.kind != "fact" or (isinstance(data, GuestFact) and data.source == "import"):
             return

@@ -32,7 +32,7 @@ UNUSABLE: Final = "policy not usable"
 LABELS: Final = "labels"
 UNCLEAR: Final = "not understood"
 DEFAULT: Final = "default"
-"""What decides where no rule does, as it stands in ``Verdict.rules``."""
+"""The name, in ``Verdict.rules``, of the default, which decides where no rule does."""
 
 _READERS: Final = frozenset((
     "basename", "cat", "cd", "cmp", "column", "comm", "cut", "date", "df", "diff", "dirname", "du", "echo", "egrep",
@@ -262,7 +262,7 @@ def _hour(hour: int, hours: Sequence[int]) -> bool:
 def _rules(
     hits: list[list[_Hit]], count: int, call: Call, situation: Situation, found: list[_Finding]
 ) -> list[_Held | None]:
-    """What the rules say: findings of those that deny or ask; for each of the first ``count`` parts, the rule that
+    """The rules' answers: findings of those that deny or ask; for each of the first ``count`` parts, the rule that
     allows it."""
     allowed: list[_Held | None] = [None] * count
     minted: set[int] = set()
@@ -309,7 +309,7 @@ def _by_mode(mode: str, parts: list[Part], allowed: list[_Held | None], found: l
 
 
 def _by_opinion(opinion: Opinion, allowed: list[_Held | None], found: list[_Finding]) -> None:
-    """What another engine's policies say counts as the rules do."""
+    """The opinion of another engine's policies counts as the rules do."""
     name = ", ".join(opinion.rules)
     if opinion.answer != "allow":
         found.append(_Finding(opinion.answer, name, f"{opinion.engine} says {opinion.answer}"))

@@ -116,7 +116,7 @@ def first_words(part: Part) -> list[str] | None:
 
 
 def parts_of(call: Call) -> Iterator[Part]:
-    """What the call does, part by part; there is at least one."""
+    """The parts of the call; there is at least one."""
     trees = frozenset(call.trees)
     for command in call.commands:
         yield Part("command", words=tuple(command.words), sets=tuple(command.sets))

@@ -37,7 +37,7 @@ class Path(NamedTuple):
 
 
 def path_of(spec: str) -> Path:
-    """What stands in parentheses behind Read and Edit, understood. Raises BadRule."""
+    """The pattern in parentheses behind Read and Edit. Raises BadRule."""
     text = spec
     if text.startswith("//"):
         anchor: Literal["root", "/", ""] = "/"

@@ -1,4 +1,4 @@
-"""What the guests' actor remembers: open sessions, their open calls, and approvals that have not been used; pure."""
+"""State of the guests' actor: open sessions, their open calls, and approvals that have not been used; pure."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ SESSION: Final = "PMAGENT_GUEST_SESSION"
 _EVENTS: Final = {
     "Started": "SessionStart", "Asked": "PreToolUse", "Finished": "PostToolUse", "Ended": "SessionEnd",
 }  # fmt: skip
-"""What is said -> the event at which a harness says it."""
+"""Neutral shape -> the event at which a harness sends it."""
 
 
 class Refused(PmagentError, exit_code=1):
@@ -50,7 +50,7 @@ def execute(app: App, program: tuple[str, ...], enforce: bool, wait: float, sess
     """Run PROGRAM as a guest: the call, its verdict and its end stand in the log.
 
     Its input, output and exit code are its own. Exit 1: refused, 5: with --enforce, no daemon answers; then it was not
-    started. What it does itself is not watched: pmagent run has it done in a sandbox."""
+    started. Its own acts are not watched: pmagent run has it done in a sandbox."""
     named = session or app.environ.get(SESSION, "")
     guest = _Guest(app, named or f"script-{uuid.uuid4().hex[:12]}", "enforce" if enforce else "observe", wait)
     if not named:

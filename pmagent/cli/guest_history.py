@@ -23,8 +23,8 @@ _RULES_SHOWN = 20
 def import_(app: App, harness: str, path: str | None, format: str) -> int:
     """Record what HARNESS (claude, codex) keeps of its sessions in PATH, a file or folder [default: the harness's own].
 
-    The sessions are marked as imported: observed by nobody, and gated by nothing. Secrets are masked. What the log has
-    already is left out, so a second import adds what is new."""
+    The sessions are marked as imported: observed by nobody, and gated by nothing. Secrets are masked. Facts that
+    the log has already are left out, so a second import adds only new ones."""
     from pmagent.guests.transcripts import home
 
     folder = Path(path).absolute() if path else home(harness, app.environ)

@@ -20,7 +20,7 @@ _WORDS: Final = "pmagent.guest.words"
 
 
 class GuestCommand(Command):
-    """What stands after ``--`` is the agent's program with its arguments."""
+    """The words after ``--`` are the agent's program with its arguments."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Take it out."""
@@ -30,7 +30,7 @@ class GuestCommand(Command):
 
 
 @click.command(cls=GuestCommand, example=[
-    "pmagent guest run --login -- claude", "pmagent guest run --net pypi.org -- codex exec 'run the tests'",
+    "pmagent guest run --login -- claude", "pmagent guest run --net docs.python.org -- codex exec 'run the tests'",
 ])
 @click.option("--as", "harness", type=click.Choice(["claude", "codex"]),
               help="Whose hooks the program has [default: by its name].")

@@ -113,7 +113,7 @@ def _screen(output: Output, found: list[_Session], count: int) -> None:
 @click.option("--session", metavar="ID", help="Only of this session.")
 @click.option("--no-follow", is_flag=True, help="End there.")
 def tail(_app: App, lines: str, session: str | None, no_follow: bool, format: str) -> int:
-    """What agents do, live, one event a line, until Ctrl-C: pmagent log tail, of their events."""
+    """Follow agents live, one event a line, until Ctrl-C: pmagent log tail, of their events."""
     from pmagent.cli.log.tail import tail as log_tail
 
     given: dict[str, Any] = dict.fromkeys(("since", "until", "after", "grep", "exit_on", "timeout"), None) | {
@@ -160,7 +160,7 @@ def _waiting(output: Output, items: list[dict[str, Any]]) -> None:
 @command("pmagent approvals show 4711", name="approvals show")
 @click.argument("number", type=click.IntRange(1))
 def show(app: App, number: int, format: str) -> int:
-    """Exactly what the call NUMBER would do, and why it waits. What the log masks is masked here."""
+    """Exactly what the call NUMBER would do, and why it waits. Masked text stays masked here."""
     answer = ask(app, "guests.approvals", approval=number)
     app.output.answer(format, answer.document, lambda: _show(app.output, answer.document))
     return answer.exit_code

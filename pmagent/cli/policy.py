@@ -88,7 +88,7 @@ def _layers(app: App, layers: list[Layer]) -> None:
 def explain(
     app: App, call: str, tool: str, agent_type: str, mode: str, labels: tuple[str, ...], cwd: Path | None, format: str
 ) -> int:
-    """What would be decided of CALL, and why: a command line, or what another tool is called with (a path, an address,
+    """Tell the decision on CALL, and why: a command line, or what another tool is called with (a path, an address,
     or a JSON object). Nothing is run or recorded. Exit 0: allow, 8: ask, 1: deny."""
     from datetime import UTC, datetime
 

@@ -25,8 +25,8 @@ _RESOURCES: Final = {
 
 
 def opinion_of(call: Call, files: Sequence[Path]) -> Opinion | None:
-    """What the Cedar policies in these files say of the call; None where there are none, or none speaks of it. A file
-    that cannot be used is the matter of ``layer``."""
+    """The answer of the Cedar policies in these files to the call; None where there are none, or none speaks of it.
+    A file that cannot be used is the matter of ``layer``."""
     texts = [path.read_text("utf-8") for path in files if path.is_file()]
     if not texts or any(_problem(text) for text in texts):
         return None

@@ -61,8 +61,8 @@ class Record(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What connecting or disconnecting would change. ``before``: the file as it is; ``original``: as it was before
-    any connection. ``exact``: the change is undone byte for byte."""
+    """Changes that connecting or disconnecting would make. ``before``: the file as it is; ``original``: as it was
+    before any connection. ``exact``: the change is undone byte for byte."""
 
     path: Path
     before: str | None
@@ -98,7 +98,8 @@ def read_record(layout: Layout) -> Record:
 def plan_connect(
     layout: Layout, harness: str, scope: Scope, mode: Mode, wait: int, environ: Mapping[str, str]
 ) -> tuple[Plan, str]:
-    """What connecting would change, and the harness's version ("" where it is not found). Raises CannotConnect."""
+    """The changes that connecting would make, and the harness's version ("" where it is not found). Raises
+    CannotConnect."""
     path = harnesses.place(harness, scope, layout.workspace, user_home(environ), environ)
     if path is None:
         raise CannotConnect(f"{harness} has no {scope} settings that pmagent knows", "take --user or --project")
@@ -166,7 +167,8 @@ def write_plugin(folder: Path, mode: Mode, wait: int) -> list[Path]:
 
 
 def plan_disconnect(layout: Layout, harness: str, scope: Scope) -> tuple[Connection, list[Plan]]:
-    """What disconnecting would change. Raises CannotConnect where it is not connected, or a file is not understood."""
+    """The changes that disconnecting would make. Raises CannotConnect where it is not connected, or a file is not
+    understood."""
     known = [one for one in read_record(layout).connections if (one.harness, one.scope) == (harness, scope)]
     if not known:
         raise CannotConnect(f"{harness} is not connected here ({scope})", "pmagent doctor names the connections")

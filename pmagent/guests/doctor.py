@@ -24,14 +24,14 @@ PAST: Final = {
     "copilot": "a hook that is out of time lets the tool run, and subagents may fire none",
     "opencode": "--pure starts without the plugin, and the batch tool fires one hook for many calls",
 }
-"""What goes past the hooks of each harness, whatever their state."""
+"""Calls that pass the hooks of each harness unseen, whatever their state."""
 _WALL: Final = "only pmagent guest run, or managed settings, hold against that"
 _VARIABLES: Final = ("PATH", "LD_", "PYTHON", "BASH_ENV", "ENV", "CLAUDE_CODE_SIMPLE", "CLAUDE_CONFIG_DIR")
 """Variables of a settings file's ``env`` that reach hooks, and change what is started."""
 
 
 class Finding(NamedTuple):
-    """What is wrong, or might be, and what to do."""
+    """Faults, certain or possible, and their remedies."""
 
     state: Literal["warn", "fail"]
     text: str
@@ -91,7 +91,7 @@ def _of_json(one: Connection, path: Path, text: str, layout: Layout, again: str)
 
 
 def _of_claude(layout: Layout, environ: Mapping[str, str]) -> Iterator[Finding]:
-    """What in any of its settings files switches hooks off, or reaches into them."""
+    """Entries in its settings files that switch hooks off, or reach into them."""
     workspace, user = layout.workspace, user_home(environ)
     folder = Path(environ.get("CLAUDE_CONFIG_DIR") or user / ".claude")
     files = [folder / "settings.json", *(workspace / ".claude" / f"settings{kind}.json" for kind in ("", ".local"))]

@@ -61,7 +61,7 @@ KEY_BYTES: Final = 32
 INLINE_BYTES: Final = 8 * 1024
 """A larger input is a blob."""
 SMALL_BYTES: Final = 64 * 1024
-"""What is larger is masked in a thread."""
+"""A larger input is masked in a thread."""
 WAIT_SECONDS_MAX: Final = 600.0
 LOOK_SECONDS: Final = 0.05
 """The policy's files are looked at so often: a change of them holds after so long."""
@@ -130,7 +130,7 @@ class Gate:
     # --- a hook's line --------------------------------------------------------------------------------------------
 
     async def answered(self, host: Host, line: bytes, pid: int, gone: Gone) -> bytes:
-        """What a hook is to print, as a line."""
+        """The hook's output, as a line."""
         mode = "enforce"
         try:
             message = understood(line)
@@ -331,7 +331,7 @@ def understood(line: bytes) -> Message:
 
 
 def heard_of(message: Message) -> dialects.Heard:
-    """What it says. A script says it in the neutral shapes themselves."""
+    """The message in neutral shape. A script sends that shape itself."""
     if message.harness != "script":
         if message.mode == "enforce" and too_old(message.harness, message.version):
             why = f"{message.harness} {message.version} lets tools run when a hook fails: update it"

@@ -1,4 +1,4 @@
-"""What a call would touch, looked up on this machine once: links, globs, the files below a folder."""
+"""Files that a call would touch, looked up on this machine once: links, globs, the files below a folder."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ ALL: Final = Filter()
 
 
 class Gathered:
-    """What a call would do, as it is found; each list in the order of finding, without doubles."""
+    """Effects of a call, as they are found; each list in the order of finding, without doubles."""
 
     def __init__(self, root: str, home: str) -> None:
         self.root = root

@@ -50,7 +50,7 @@ def too_old(harness: str, version: str) -> bool:
 
 
 class Hook(msgspec.Struct, frozen=True):
-    """What harnesses start: the interpreter, the hook's file, and the workspace's ``.pmagent/data``."""
+    """The command that harnesses start: the interpreter, the hook's file, and the workspace's ``.pmagent/data``."""
 
     python: str
     file: str

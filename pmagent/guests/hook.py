@@ -81,7 +81,7 @@ def main(harness: str, event: str, mode: str, wait: str, data: str) -> int:
 
 
 def received() -> bytes:
-    """What the harness says, as one line. Raises Failed, OSError."""
+    """The harness's message, as one line. Raises Failed, OSError."""
     parts, size, end = [], 0, time.monotonic() + TAKEN_SECONDS
     while True:
         if not select.select([0], [], [], max(0.0, end - time.monotonic()))[0]:

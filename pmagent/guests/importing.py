@@ -1,8 +1,8 @@
 """``pmagent import``: transcripts of sessions that no hook told of become facts, marked as imported (docs/guests.md).
 
 Nothing is judged, and none of these sessions counts as gated. A transcript is read as a stream, and all that enters the
-log is masked like any other fact; of an output only the beginning does. What the log has already, live or imported, is
-left out: a second import adds what was written since.
+log is masked like any other fact; of an output only the beginning does.
+A fact that the log has already, live or imported, is left out: a second import adds what was written since.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ IMPORT: Final = "import"
 """The actor of imported facts."""
 
 Key = tuple[str, str, str, str]
-"""What makes a fact of a transcript the same one: type, session, agent, call."""
+"""Key by which a transcript's fact is the same one: type, session, agent, call."""
 
 
 class BadImport(PmagentError, exit_code=2):
@@ -74,7 +74,7 @@ class _Facts(msgspec.Struct):
 
 
 class Found(msgspec.Struct):
-    """What an import has found: files, and, of what is new, sessions and calls; lines that are not understood."""
+    """Result of an import: files, and, of what is new, sessions and calls; lines that are not understood."""
 
     files: int = 0
     sessions: int = 0
@@ -230,7 +230,7 @@ _decode: Final = msgspec.json.Decoder(_Stored).decode
 
 
 def _known(store: LogStore) -> set[Key]:
-    """What the log knows of sessions and calls. Raises CorruptLog."""
+    """Sessions and calls that the log knows. Raises CorruptLog."""
     found: set[Key] = set()
     types = ("guest.call_asked", "guest.call_ended", "guest.session_started")
     with closing(store.reader()) as log:

@@ -102,7 +102,7 @@ _understood: Final = partial(
 
 
 def state_of(engine: Engine) -> GuestsState:
-    """What the guests' actor remembers."""
+    """The state of the guests' actor."""
     state: GuestsState = engine.states[GUESTS]
     return state
 
@@ -137,7 +137,7 @@ def written_alone(_workspace: Path, _name: str, _arguments: dict[str, Any]) -> A
 
 
 async def approvals(host: Host, arguments: dict[str, Any]) -> Answer:
-    """What waits for operators, and what was approved and not used; or one of these, whole. Raises NothingWaits."""
+    """Calls that wait for operators, and approvals not used yet; or one of these, whole. Raises NothingWaits."""
     asked = _understood(arguments, _Listing)
     engine, intake = host.runtime.engine, host.runtime.intake
     await host.runtime.caught_up()  # what the actors know is in the log then

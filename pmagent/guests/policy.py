@@ -79,7 +79,7 @@ def read_policy(workspace: Path, session: Sequence[Rule] = (), environ: Mapping[
 
 def policy_in_force(workspace: Path, session: Sequence[Rule] = ()) -> Policy:
     """The policy of a workspace, of which the workspace's own files count only as this user has accepted them
-    (``pmagent trust``): they come with a repository. What is not accepted is a problem of its layer."""
+    (``pmagent trust``): they come with a repository. A file that is not accepted is a problem of its layer."""
     from pmagent.workspace.trust import unaccepted_policies
 
     policy = read_policy(workspace, session)

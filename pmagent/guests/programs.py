@@ -1,4 +1,4 @@
-"""What the arguments of programs say: which files are read and written, which hosts reached, which other programs
+"""Meaning of the arguments of programs: which files are read and written, which hosts reached, which other programs
 started (``programs.toml``).
 
 A program that is not known here is held to name paths of which nobody knows whether it reads or writes them, and to

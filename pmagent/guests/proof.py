@@ -18,7 +18,7 @@ from pmagent.guests.dialects import Asked, Unheard
 
 
 class Proof(NamedTuple):
-    """What a transcript shows: how many ``calls``, and those that the log does not know."""
+    """Findings in a transcript: how many ``calls``, and those that the log does not know."""
 
     transcript: Literal["read", "none", "unreadable"]
     calls: int = 0

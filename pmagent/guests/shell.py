@@ -144,7 +144,7 @@ class _Line(Words):
         self._rounds(node.named_children, flow)
 
     def _rounds(self, nodes: Sequence[Node], flow: Flow) -> None:
-        """What a loop repeats: the second round may begin otherwise than the first."""
+        """Read a loop's body again: the second round may begin otherwise than the first."""
         for _ in range(2):
             before = flow.copy()
             for child in nodes:

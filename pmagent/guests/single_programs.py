@@ -1,4 +1,4 @@
-"""What a program's arguments say, and the programs of which a routine of their own reads them
+"""Meaning of a program's arguments, and the programs of which a routine of their own reads them
 (``pmagent.guests.programs``)."""
 
 from __future__ import annotations

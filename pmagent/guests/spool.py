@@ -1,7 +1,7 @@
 """The spool: what hooks left while no daemon took it, taken in, marked so (docs/guests.md).
 
 Each file holds one line of a hook. It is removed when what it says is durable; a crash in between takes it in again,
-and the log knows it by its content's digest. What is not understood is kept, as ``.bad``.
+and the log knows it by its content's digest. A file that is not understood is kept, as ``.bad``.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ MENTION: Final = "@file"
 
 
 class Entry(NamedTuple):
-    """What happened, and when (RFC 3339, UTC; "" where the line does not say)."""
+    """An event, and its time (RFC 3339, UTC; "" where the line does not say)."""
 
     time: str
     heard: Heard
@@ -52,7 +52,7 @@ def sessions(harness: str, path: Path) -> Iterator[Path]:
 
 
 def entries(harness: str, path: Path) -> Iterator[Entry]:
-    """What a session's file tells, then what those of its subagents do, then its end. Raises OSError, KeyError."""
+    """Entries of a session's file, then those of its subagents, then its end. Raises OSError, KeyError."""
     read = READERS[harness]
     session, last = "", ""
     for file in (path, *_subagents(harness, path)):
@@ -273,7 +273,7 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 
 def _decoded(decode: Callable[[bytes], Any], line: bytes) -> Any:
-    """What a line holds; None where it holds something else."""
+    """The content of a line; None where it is of another kind."""
     try:
         return decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

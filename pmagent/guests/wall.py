@@ -96,7 +96,7 @@ PRESETS: Final[Mapping[str, Preset]] = {
 
 
 class Walled(msgspec.Struct, frozen=True, kw_only=True):
-    """What ``pmagent guest run`` was asked for. ``words``: the program and its arguments; in ``mode`` its hooks wait up
+    """Arguments of ``pmagent guest run``. ``words``: the program and its arguments; in ``mode`` its hooks wait up
     to ``wait`` seconds for operators. ``write`` and ``read``: folders besides the workspace; ``hosts``: besides the
     preset's; ``login``: whether the harness has its own folder of this user, and its key; ``env``: variables that are
     passed by name."""

@@ -1,4 +1,4 @@
-"""What the log holds of a wall: that an agent was started behind it, and how that ended (docs/guests.md)."""
+"""The log's record of a wall: that an agent was started behind it, and how that ended (docs/guests.md)."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ _DECIDED: Final = "guest.call_decided"
 
 
 class _Asked(msgspec.Struct):
-    """What is needed of a call that was asked."""
+    """The fields needed of a call that was asked."""
 
     session: str = ""
     source: str = "live"
@@ -40,7 +40,7 @@ class _Asked(msgspec.Struct):
 
 
 class _Decided(msgspec.Struct):
-    """What is needed of a verdict."""
+    """The fields needed of a verdict."""
 
     request: int
     answer: Answer
@@ -71,8 +71,8 @@ class Row(msgspec.Struct):
 
 
 class Result(msgspec.Struct):
-    """What would have been. ``changed``: how many live calls would have another answer, the first of them in ``first``;
-    ``tightened``: how many that were allowed would be denied."""
+    """Answers of the other policy. ``changed``: how many live calls would have another answer, the first of them in
+    ``first``; ``tightened``: how many that were allowed would be denied."""
 
     calls: int = 0
     live: int = 0

@@ -31,7 +31,7 @@ _WILD: Final = re.compile(r"[*?\[\]]")
 
 
 class Source(NamedTuple):
-    """What a program gets to read on its standard input: from a program before it in a pipe, or a text."""
+    """A program's standard input: from a program before it in a pipe, or a text."""
 
     words: tuple[Word, ...] = ()
     text: str | None = None
@@ -39,7 +39,7 @@ class Source(NamedTuple):
 
 
 class Flow:
-    """What is known at a point of the line: the folder (None: not known), variables, and those that change programs."""
+    """Knowledge at a point of the line: the folder (None: not known), variables, and those that change programs."""
 
     def __init__(self, cwd: str | None) -> None:
         self.cwd = cwd

@@ -182,7 +182,7 @@ def criteria_of(report: AuditReport) -> list[CriterionResult | UnjudgedCriterion
 
 
 def title_of(item: Evidence) -> str:
-    """What was looked for, in words."""
+    """The goal that was looked for, in words."""
     return item.goal.partition(": ")[2] or item.goal
 
 

@@ -146,7 +146,7 @@ class Audit(JobView, frozen=True, kw_only=True):
 
     @property
     def used_text(self) -> str:
-        """What its models were asked and cost, for people; "" where no model was called."""
+        """Calls and cost of its models, for people; "" where no model was called."""
         return used_text(self.used_fields)
 
     @property

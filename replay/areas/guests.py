@@ -231,7 +231,7 @@ class Guests:
     # --- the end of a run -------------------------------------------------------------------------------------------
 
     def calm(self) -> None:
-        """Nothing goes wrong any more. What a dead process let wait is over at the next start, which comes."""
+        """Nothing goes wrong any more. Waits of a dead process are over at the next start, which comes."""
         self._faults.calm()
         self._world.later(400.0, "restart", self._restart)
 

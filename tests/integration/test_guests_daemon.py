@@ -43,7 +43,7 @@ def governed(workspace: Path, policy: str = POLICY) -> Layout:
 
 
 def document(workspace: Path, *arguments: str) -> Any:
-    """What a command answers in JSON."""
+    """A command's answer in JSON."""
     done = pmagent(workspace, *arguments, "--format", "json")
     return json.loads(done.out)
 
@@ -65,7 +65,7 @@ def facts(workspace: Path, name: str) -> list[Event]:
 
 
 def answers(layout: Layout, *lines: bytes) -> list[dict[str, Any]]:
-    """What the socket answers to lines, each on a connection of its own, besides that it has taken them."""
+    """The socket's answers to lines, each on a connection of its own, besides that it has taken them."""
     found: list[dict[str, Any]] = []
     for line in lines:
         with reachable(layout.guest_socket) as address, socket.socket(socket.AF_UNIX) as connection:

@@ -22,7 +22,7 @@ def workspace(tmp_path: Path) -> Path:
 
 
 def taken(workspace: Path, harness: str, path: Path) -> dict[str, int]:
-    """What an import found."""
+    """An import's findings."""
     done = pmagent(workspace, "import", harness, str(path), "--format", "json", environ={"HOME": str(workspace)})
     assert done.code == 0, done
     document: dict[str, int] = done.document

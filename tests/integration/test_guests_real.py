@@ -121,8 +121,8 @@ def test_a_subagent_is_under_the_gate(here: Place, harness: str) -> None:
 
 
 def test_hooks_switched_off_show_in_the_transcript(here: Place) -> None:
-    """Who writes disableAllHooks before a session goes on ungated: the session is held against its transcript as soon
-    as a hook tells of its end; here the person's own settings still do."""
+    """An agent that writes disableAllHooks before a session is ungated: the session is held against its transcript
+    as soon as a hook tells of its end; here the person's own settings still do."""
     here.policy(*EVERYTHING)
     here.start()
     here.connect("claude")

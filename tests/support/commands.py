@@ -135,5 +135,5 @@ def in_turn(lines: Iterable[str]) -> list[str]:
 
 
 def answers(written: str) -> list[str]:
-    """What each line wrote."""
+    """The files that each line wrote."""
     return written.split(chr(30))[:-1]

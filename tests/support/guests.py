@@ -130,7 +130,7 @@ class Place:
         return [event.data for event in history(self.workspace, "guest.") if event.type in types]
 
     def document(self, *arguments: str) -> Any:
-        """What a command says in JSON."""
+        """A command's document in JSON."""
         return msgspec.json.decode(spawn(*arguments, "--format", "json", cwd=self.workspace).out)
 
 

@@ -48,7 +48,7 @@ class Kernel:
         return state
 
     def decide(self, _: ModeWanted, event: Event) -> Any:
-        """What is wanted."""
+        """The wanted answer."""
         yield KernelModeDecided(mode=event.data.mode, previous="", reasons=[], phase="", branch="", digest="")
 
 
@@ -123,6 +123,6 @@ class Alone:
 
     @property
     def state(self) -> GuestsState:
-        """What the actor remembers."""
+        """The actor's state."""
         state: GuestsState = self.engine.states["guests"]
         return state

@@ -113,7 +113,7 @@ Heard = Started | Ended | Asked | Finished | Changed | Spawned | Stopped | Unhea
 
 
 class Printed(msgspec.Struct, frozen=True):
-    """What the hook prints, and its exit code."""
+    """The hook's output, and its exit code."""
 
     exit: int = 0
     stdout: str = ""
@@ -125,7 +125,7 @@ SILENT: Final = Printed()
 
 
 def read(harness: str, event: str, payload: Mapping[str, Any]) -> Heard:
-    """What a hook of ``harness`` was told at ``event``."""
+    """The message that a hook of ``harness`` got at ``event``."""
     if harness not in DIALECTS:
         return Unheard(why=f"{harness} is no harness that pmagent knows")
     try:
@@ -136,7 +136,7 @@ def read(harness: str, event: str, payload: Mapping[str, Any]) -> Heard:
 
 
 def answer(harness: str, event: str, answer: Answer | Literal["none"], reason: str) -> Printed:
-    """What the hook prints for a verdict on ``event``. ``none``: nothing is said, and the harness goes on as it would
+    """The hook's output for a verdict on ``event``. ``none``: nothing is said, and the harness goes on as it would
     without a hook. ``ask`` refuses: the harness's own question would be answered by who sits at its terminal, and the
     operators answer otherwise; ``reason`` says how to go on. A harness that is not known is refused by exit code 2."""
     if answer == "none":

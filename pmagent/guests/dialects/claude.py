@@ -56,7 +56,7 @@ class Payload(msgspec.Struct, frozen=True):
 
 
 def read(event: str, payload: Mapping[str, Any]) -> Heard:
-    """What happened. Raises msgspec.ValidationError for a payload of another form."""
+    """The event in neutral shape. Raises msgspec.ValidationError for a payload of another form."""
     data = msgspec.convert(payload, Payload)
     session, agent, kind = data.session_id, data.agent_id or "", data.agent_type or ""
     transcript = data.transcript_path or ""

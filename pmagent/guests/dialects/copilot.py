@@ -13,7 +13,7 @@ from pmagent.guests.dialects import SILENT, Heard, Printed, claude, refusal
 
 
 def read(event: str, payload: Mapping[str, Any]) -> Heard:
-    """What happened. Raises msgspec.ValidationError for a payload of another form."""
+    """The event in neutral shape. Raises msgspec.ValidationError for a payload of another form."""
     return claude.read(event, payload)
 
 

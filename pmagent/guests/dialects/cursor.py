@@ -34,7 +34,7 @@ class Payload(msgspec.Struct, frozen=True):
 
 
 def read(event: str, payload: Mapping[str, Any]) -> Heard:
-    """What happened. Raises msgspec.ValidationError for a payload of another form."""
+    """The event in neutral shape. Raises msgspec.ValidationError for a payload of another form."""
     data = msgspec.convert(payload, Payload)
     session = data.conversation_id or data.session_id
     if not session:

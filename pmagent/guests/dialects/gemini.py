@@ -17,7 +17,7 @@ _NAMES: Final = {"BeforeTool": "PreToolUse", "AfterTool": "PostToolUse"}
 
 
 def read(event: str, payload: Mapping[str, Any]) -> Heard:
-    """What happened. Raises msgspec.ValidationError for a payload of another form."""
+    """The event in neutral shape. Raises msgspec.ValidationError for a payload of another form."""
     context = payload.get("mcp_context")
     if isinstance(context, Mapping) and "server_name" in context:
         payload = {**payload, "mcp_server": {"name": context["server_name"]}}

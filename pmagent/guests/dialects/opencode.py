@@ -17,7 +17,7 @@ from pmagent.guests.dialects.claude import given, named
 
 
 class Payload(msgspec.Struct, frozen=True, rename={"session": "sessionID", "call": "callID"}):
-    """What the plugin passes on."""
+    """The plugin's message."""
 
     session: str
     call: str = ""
@@ -28,7 +28,7 @@ class Payload(msgspec.Struct, frozen=True, rename={"session": "sessionID", "call
 
 
 def read(event: str, payload: Mapping[str, Any]) -> Heard:
-    """What happened. Raises msgspec.ValidationError for a payload of another form."""
+    """The event in neutral shape. Raises msgspec.ValidationError for a payload of another form."""
     data = msgspec.convert(payload, Payload)
     tool = named(data.tool)
     if event == "tool.execute.before":

@@ -57,7 +57,7 @@ ELSEWHERE = {
     "pmagent connect codex --enforce --yes", "pmagent connect claude --user", "pmagent disconnect claude",
     "pmagent disconnect codex --user --yes", "pmagent import claude", "pmagent import codex ~/.codex/sessions",
     "pmagent what-if --policy stricter.yaml --since 30d", "pmagent guest run --login -- claude",
-    "pmagent guest run --net pypi.org -- codex exec 'run the tests'", "pmagent exec -- make deploy",
+    "pmagent guest run --net docs.python.org -- codex exec 'run the tests'", "pmagent exec -- make deploy",
     "pmagent exec --enforce --wait 120 -- git push origin main", "pmagent policy check other.yaml",
     "pmagent policy explain 'git push'", "pmagent policy explain --tool Read src/app.py",
     "pmagent policy import claude > .pmagent/policy.yaml",

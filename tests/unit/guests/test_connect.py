@@ -98,7 +98,7 @@ class Place:
         self.environ = {"HOME": str(folder / "home"), "PATH": str(folder / "none")}
 
     def plan(self, harness: str, scope: Scope, mode: Mode) -> Plan:
-        """What connecting would change."""
+        """The changes that connecting would make."""
         return connecting.plan_connect(self.layout, harness, scope, mode, 20, self.environ)[0]
 
     def connect(self, harness: str, scope: Scope = "project", mode: Mode = "observe") -> Path:

@@ -1,4 +1,4 @@
-"""What each harness says to a hook, as recorded or as its documents have it, and what the hook may answer."""
+"""Each harness's message to a hook, as recorded or as its documents have it, and what the hook may answer."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ _FAULTS: Final = {
 _CLASS: Final = re.compile(r"\b(?:class|in) ([A-Z]\w*)")
 """The class of a finding about the state."""
 _FILES: Final = ("open", "read_text", "read_bytes", "write_text", "write_bytes")
-"""Who reads or writes files does something that can be safe or not; a library of plain functions does not."""
+"""Reading or writing files can be safe or not; a library of plain functions does neither."""
 _MANIFEST: Final = "langgraph.json"
 
 

@@ -80,7 +80,7 @@ def opinion(brief: Brief) -> JudicialOpinion:
 
 
 class _Bench(NamedTuple):
-    """What lies before all judges: the items, the keys of what was examined, and what is known of the files around."""
+    """Input of all judges: the items, the keys of what was examined, and what is known of the files around."""
 
     counted: Sequence[Item]
     scopes: Sequence[str]

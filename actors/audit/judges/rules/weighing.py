@@ -71,7 +71,7 @@ class Item(NamedTuple):
 
 
 class Measure(NamedTuple):
-    """What the judges look at, each at its own. ``kept``, for the Prosecutor: how much of what was looked for is not
+    """Measures of the judges, each its own. ``kept``, for the Prosecutor: how much of what was looked for is not
     missing; ``shown``, for the Defense: how much is there, where what is not surely missing counts half, and tests bear
     out what is there by its existence alone; ``placed``, for the Tech Lead: how much can be pointed at, and ``shape``:
     how well the files are built in which it stands; ``tested``: how many of these files tests import (None: nobody
@@ -117,7 +117,7 @@ def measure(counted: Sequence[Item], around: Mapping[str, Fraction]) -> Measure:
 
 
 def surroundings(keyed: Iterable[tuple[str, Evidence]]) -> dict[str, tuple[str, Fraction]]:
-    """What is known of the files around what was found, by goal: the key of the evidence, and the share."""
+    """Knowledge of the files around the findings, by goal: the key of the evidence, and the share."""
     told: dict[str, tuple[str, Fraction]] = {}
     for key, one in keyed:
         part = _PART.search(one.goal) if goal_id(one.goal) in (TESTED, STRUCTURE) and one.found else None
