@@ -67,7 +67,8 @@ def guests(app: App, session: str | None, count: int, format: str) -> int:
     folder = app.workspace / FOLDER
     if session is not None:
         return _one(app, folder, session, format)
-    found = [msgspec.json.decode(file.read_bytes(), type=_Session) for file in folder.glob("*.json")]
+    every = (msgspec.json.decode(file.read_bytes(), type=_Session) for file in folder.glob("*.json"))
+    found = [one for one in every if one.harness or one.asked]  # others are notes alone
     found.sort(key=lambda one: (one.waiting > 0, not one.proof, one.last), reverse=True)
     document = {"sessions": [msgspec.to_builtins(one) for one in found[:count]], "count": len(found)}
     app.output.answer(format, document, lambda: _screen(app.output, found[:count], len(found)))

@@ -208,7 +208,7 @@ async def sessions(host: Host, arguments: dict[str, Any]) -> Answer:
     host.require_current(GuestSessions.name)
     view: GuestsView = host.documents.state(GuestSessions.name)
     if not asked.session:
-        found = [_in_list(report) for report in reversed(view.sessions.values())]
+        found = [_in_list(one) for one in reversed(view.sessions.values()) if one.harness or one.asked]
         return Answer(document={"sessions": sorted(found, key=lambda one: (not one["waiting"], bool(one["proof"])))})
     report = view.sessions.get(asked.session)
     if report is None:

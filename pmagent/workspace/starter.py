@@ -24,6 +24,7 @@ from pmagent.actors.sandbox.spec import PLACES
 from pmagent.clean import clean_line
 from pmagent.contracts.orchestra_config import OrchestraConfig
 from pmagent.orchestra.request import configured, programs_of
+from pmagent.projections.guests.report import FOLDER as GUESTS
 from pmagent.projections.oa.state import PATH as STATE
 from pmagent.workspace import git
 from pmagent.workspace.layout import template
@@ -50,7 +51,8 @@ def made_folders(workspace: Path) -> list[str]:
     ours = {*PATHS.values(), STATE}
     own = (path for path in islice(share.rglob("*"), _LOOKED_AT) if not path.is_dir())
     foreign = git.tracked(share) or any(str(path.relative_to(workspace)) not in ours for path in own)
-    return [runs, JOBS, SESSIONS, os.path.dirname(STATE) if foreign else SHARE]
+    guests = [] if git.tracked(workspace / GUESTS) else [GUESTS]
+    return [runs, JOBS, SESSIONS, *guests, os.path.dirname(STATE) if foreign else SHARE]
 
 
 class Suite(NamedTuple):

@@ -163,7 +163,7 @@ def test_ignoring_is_offered_once_and_stays_out_of_the_projects_own_list(reposit
         git = ["git", "-C", str(repository), "status", "--short"]
         return subprocess.run(git, capture_output=True, text=True, check=True).stdout
 
-    wanted = ["/runs/", "/jobs/", "/sessions/", "/share/"]
+    wanted = ["/runs/", "/jobs/", "/sessions/", "/guests/", "/share/"]
     (repository / ".git/info/exclude").write_text("mine")
     offered = pmagent(repository, "init", "--format", "json").document
     assert (offered["ignore"], offered["ignored"]) == (wanted, False)
