@@ -12,14 +12,14 @@ from typing import Any, Final, Literal, NamedTuple
 
 from pmagent.events.errors import PmagentError
 from pmagent.guests import codex_trust
-from pmagent.guests.connect import Connection, hook_of, installed_source, read_record, user_home, version_of
+from pmagent.guests.connect import Connection, hook_of, installed_source, read_record, trusts, user_home, version_of
 from pmagent.guests.harnesses import EVENTS, names, too_old
 from pmagent.workspace.layout import Layout
 
 PAST: Final = {
     "claude": "its settings can switch hooks off before a session begins, and files mentioned with @ fire none",
     "codex": "typing into a program that runs (write_stdin) fires no hook, nor do hosted searches",
-    "gemini": "calls have no ids, and there is no transcript to hold a session against",
+    "gemini": "a project's hooks run only where its user trusts the folder, and calls are known by their input alone",
     "cursor": "there is no transcript to hold a session against, and cloud agents skip hooks at first",
     "copilot": "a hook that is out of time lets the tool run, and subagents may fire none",
     "opencode": "--pure starts without the plugin, and the batch tool fires one hook for many calls",
@@ -69,6 +69,9 @@ def _findings(layout: Layout, one: Connection, environ: Mapping[str, str]) -> It
         yield Finding("fail", f"{path} does not start the hook any more", again)
     if one.harness == "claude":
         yield from _of_claude(layout, environ)
+    if one.harness == "gemini" and one.scope == "project" and not trusts(layout.workspace, environ):
+        what = f"Gemini CLI skips the hooks of {layout.workspace}, which its user does not trust"
+        yield Finding("fail", what, f"start gemini in {layout.workspace}, and trust it")
     if one.harness == "codex" and one.scope != "managed":
         yield from _of_codex(layout, one, environ, again)
     version = version_of(one.harness, environ)

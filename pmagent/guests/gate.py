@@ -13,6 +13,7 @@ import secrets
 import stat
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -67,7 +68,7 @@ LOOK_SECONDS: Final = 0.05
 """The policy's files are looked at so often: a change of them holds after so long."""
 HOOK: Final = "hook"
 """The actor of facts that hooks bring."""
-PROSE: Final = {"Bash": ("description",), "Task": ("description",), "Agent": ("description",)}
+PROSE: Final = dict.fromkeys(("Bash", "Task", "Agent", "bash", "task", "run_shell_command"), ("description",))
 """Fields of an input that only tell people what it is for: an approval does not depend on them."""
 
 Gone = Callable[[], "asyncio.Future[None]"]
@@ -270,8 +271,9 @@ class Gate:
         """The session is held against its transcript; calls that no hook told of are recorded first."""
         session = common["session"]
         proof = await anyio.to_thread.run_sync(
-            held, host.layout.store, message.harness, session, heard.transcript, abandon_on_cancel=True
-        )
+            held, host.layout.store, message.harness, session, heard.transcript,
+            partial(digest_of, self.key(host), message.harness, session), abandon_on_cancel=True,
+        )  # fmt: skip
         for call in proof.unseen:
             fact = unseen(call, common, host.runtime.intake.masked)
             id = f"guest.unseen:{session}:{call.agent}:{call.call}"

@@ -60,14 +60,38 @@ def test_what_keeps_hooks_from_running_is_found(
 def test_how_each_is_connected_and_what_goes_past_it(tmp_path: Path) -> None:
     here = Place(tmp_path)
     assert look(here.layout, here.environ)[0] == "ok"
-    here.connect("gemini")
+    here.connect("gemini", "user")
     here.connect("codex", "user", "enforce")
     here.layout.spool.mkdir()
     (here.layout.spool / "1.json").touch()
     state, text, _ = look(here.layout, here.environ)
     assert state == "warn"  # nobody here knows whether Codex trusts the hook
-    for part in ("gemini (project, observe)", "codex (user, enforce)", "write_stdin", "pmagent guest run", "1 facts"):
+    for part in ("gemini (user, observe)", "codex (user, enforce)", "write_stdin", "pmagent guest run", "1 facts"):
         assert part in text
+
+
+TRUSTS: list[tuple[str, dict[str, object], bool]] = [
+    ("trustedFolders.json", {"@": "TRUST_FOLDER"}, True), ("trustedFolders.json", {"@/..": "TRUST_FOLDER"}, True),
+    ("trustedFolders.json", {"@/../other": "TRUST_PARENT"}, True), ("trustedFolders.json", {}, False),
+    ("trustedFolders.json", {"@": "DO_NOT_TRUST"}, False),
+    ("trustedFolders.json", {"@/..": "TRUST_FOLDER", "@": "DO_NOT_TRUST"}, False),
+    ("trustedFolders.json", {"@": 1}, False), ("settings.json", {"security": 1}, False),
+    ("settings.json", {"security": {"folderTrust": {"enabled": False}}}, True),
+    ("settings.json", {"security": {"folderTrust": {"enabled": True}}}, False),
+]  # fmt: skip
+
+
+@each("file,content,trusted", TRUSTS)
+def test_gemini_runs_a_projects_hooks_where_its_user_trusts_the_folder(
+    tmp_path: Path, file: str, content: dict[str, object], trusted: bool
+) -> None:
+    here = Place(tmp_path)
+    here.connect("gemini")
+    own = tmp_path / "home/.gemini"
+    own.mkdir(parents=True)
+    (own / file).write_text(json.dumps(content).replace("@", str(here.layout.workspace)))
+    state, text, _ = look(here.layout, here.environ)
+    assert (state, "does not trust" in text) == (("ok", False) if trusted else ("fail", True))
 
 
 def test_codex_with_hooks_switched_off(tmp_path: Path) -> None:
