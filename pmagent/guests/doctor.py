@@ -69,9 +69,8 @@ def _findings(layout: Layout, one: Connection, environ: Mapping[str, str]) -> It
         yield Finding("fail", f"{path} does not start the hook any more", again)
     if one.harness == "claude":
         yield from _of_claude(layout, environ)
-    if one.harness == "gemini" and one.scope == "project" and not trusts(layout.workspace, environ):
-        what = f"Gemini CLI skips the hooks of {layout.workspace}, which its user does not trust"
-        yield Finding("fail", what, f"start gemini in {layout.workspace}, and trust it")
+    if one.harness == "gemini":
+        yield from _of_gemini(layout, one, environ)
     if one.harness == "codex" and one.scope != "managed":
         yield from _of_codex(layout, one, environ, again)
     version = version_of(one.harness, environ)
@@ -115,6 +114,24 @@ def _of_claude(layout: Layout, environ: Mapping[str, str]) -> Iterator[Finding]:
     for name in ("CLAUDE_CODE_SIMPLE", "CLAUDE_CONFIG_DIR"):
         if environ.get(name):
             yield Finding("warn", f"{name} is set here: Claude Code may read other settings, or none", f"unset {name}")
+
+
+def _of_gemini(layout: Layout, one: Connection, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Whether it runs a project's hooks, and entries that switch ours off; a project's count where it is trusted."""
+    trusted = trusts(layout.workspace, environ)
+    if one.scope == "project" and not trusted:
+        what = f"Gemini CLI skips the hooks of {layout.workspace}, which its user does not trust"
+        yield Finding("fail", what, f"start gemini in {layout.workspace}, and trust it")
+    for folder in (user_home(environ), *([layout.workspace] if trusted else ())):
+        path = folder / ".gemini/settings.json"
+        try:
+            switches = json.loads(path.read_bytes()).get("hooksConfig", {}) if path.is_file() else {}
+            off = switches.get("enabled", True) is not True or "pmagent" in switches.get("disabled", ())
+        except (ValueError, AttributeError, TypeError):
+            yield Finding("fail", f"{path} is not understood", "mend it")
+            continue
+        if off:
+            yield Finding("fail", f"{path} switches the hook off", f"take hooksConfig out of {path}")
 
 
 def _of_codex(layout: Layout, one: Connection, environ: Mapping[str, str], again: str) -> Iterator[Finding]:

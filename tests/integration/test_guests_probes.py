@@ -106,7 +106,7 @@ def heard(here: Place) -> int:
     return len(file.read_text().split()) if file.exists() else 0
 
 
-def hooked(here: Place, harness: str, line: str, block: bool = True, **more: Any) -> tuple[Path, dict[str, Any]]:
+def hooked(here: Place, harness: str, line: str, *, block: bool = True, **more: Any) -> tuple[Path, dict[str, Any]]:
     """The user's settings with the hook, and where they lie."""
     handler = {"type": "command", "command": line, "timeout": 2} | ({"onFailure": "block"} if block else {}) | more
     event, path = "PreToolUse", here.home / {"claude": ".claude/settings.json", "codex": ".codex/hooks.json"}.get(
@@ -130,11 +130,11 @@ def here(tmp_path: Path) -> Iterator[Place]:
 
 @of("claude", "codex", "gemini")
 @pytest.mark.parametrize("block", [False, True])
-def test_what_a_hooks_answer_does(here: Place, harness: str, block: bool) -> None:
+def test_what_a_hooks_answer_does(here: Place, harness: str, *, block: bool) -> None:
     if block and harness != "claude":
         pytest.skip("no other harness knows onFailure")
     column = COLUMNS.index(f"{harness}-block" if block else harness)
-    hooked(here, harness, probe(here, [fragment for fragment, _ in CASES.values()]), block)
+    hooked(here, harness, probe(here, [fragment for fragment, _ in CASES.values()]), block=block)
     turns = [[here.shell(harness, f"echo ran > ran-{number}")] for number in range(len(CASES))]
     flags = {"codex": ("--dangerously-bypass-hook-trust",)}.get(harness, ())
     done = here.run(harness, *turns, "done", flags=flags)
@@ -192,13 +192,13 @@ def crash(_here: Place, document: dict[str, Any]) -> None:
     found["onFailure"] = "block"
 
 
-def path_of(here: Place, document: dict[str, Any]) -> None:
+def path_of(_here: Place, document: dict[str, Any]) -> None:
     """Nothing is found by its name any more."""
     document["env"] = {"PATH": "/nonexistent"}
     _first(document)["hooks"][0]["onFailure"] = "allow"
 
 
-def python(isolated: bool) -> Callable[[Place, dict[str, Any]], None]:
+def python(*, isolated: bool) -> Callable[[Place, dict[str, Any]], None]:
     """The hook is Python's, and the settings name a folder whose sitecustomize ends it well."""
 
     def write(here: Place, document: dict[str, Any]) -> None:
@@ -221,72 +221,74 @@ def switched(here: Place, _document: dict[str, Any]) -> None:
     (here.workspace / ".codex/config.toml").write_text("[features]\nhooks = false\n")
 
 
-def project(document: Any) -> Callable[[Place, dict[str, Any]], None]:
+def project(document: Any, trust: str = "DO_NOT_TRUST") -> Callable[[Place, dict[str, Any]], None]:
     """Write settings of a project of Gemini CLI."""
 
     def write(here: Place, _document: dict[str, Any]) -> None:
         (here.workspace / ".gemini").mkdir()
         (here.workspace / ".gemini/settings.json").write_text(json.dumps(document))
+        (here.home / ".gemini/trustedFolders.json").write_text(json.dumps({str(here.workspace): trust}))
 
     return write
 
 
 class Setting(NamedTuple):
-    """A hook that refuses everything, and a change by which it may not come to that. ``runs``: whether the tool runs."""
+    """A hook that refuses everything, and a change by which it may not come to that; how it ends."""
 
     harness: str
     name: str
     change: Callable[[Place, dict[str, Any]], None]
-    runs: bool
+    end: str
     flags: tuple[str, ...] = ()
     environ: dict[str, str] = {}
 
 
 SETTINGS = [
-    Setting("claude", "as it is", nothing, False),
-    Setting("claude", "an event that is not known", lambda _, document: document["hooks"].update(Other=[]), False),
-    Setting("claude", "a key that is not known", handler(other=1), False),
-    Setting("claude", "every tool: nothing", group(matcher=""), False),
-    Setting("claude", "two tools", group(matcher="Write|Bash"), False),
-    Setting("claude", "a tool in small letters", group(matcher="bash"), True),
-    Setting("claude", "an expression that is none", group(matcher="Bash("), True),
-    Setting("claude", "a condition that is none", handler(**{"if": "Bash("}), True),
-    Setting("claude", "in the background", handler(**{"async": True}), True),
-    Setting("claude", "onFailure beside the list", crash, True),
-    Setting("claude", "a type that is not known", handler(type="other"), True),
-    Setting("claude", "a timeout that is a text", handler(timeout="2"), True),
-    Setting("claude", "a timeout of zero", handler(timeout=0), True),
-    Setting("claude", "a timeout below zero", handler(timeout=-1), True),
-    Setting("claude", "onFailure of another word", handler(onFailure="deny"), True),
-    Setting("claude", "a model that is a number", top(model=17), True),
-    Setting("claude", "switched off by the project", off(".claude/settings.json"), True),
-    Setting("claude", "switched off by the project's own", off(".claude/settings.local.json"), True),
-    Setting("claude", "switched off by the user", top(disableAllHooks=True), True),
-    Setting("claude", "switched off by a flag", nothing, True, ("--settings", '{"disableAllHooks": true}')),
-    Setting("claude", "bare", nothing, True, ("--bare",)),
-    Setting("claude", "simple", nothing, True, (), {"CLAUDE_CODE_SIMPLE": "1"}),
-    Setting("claude", "the project's settings alone", nothing, True, ("--setting-sources", "project")),
-    Setting("claude", "another folder of settings", nothing, True, (), {"CLAUDE_CONFIG_DIR": "/nonexistent"}),
-    Setting("claude", "Python that obeys PYTHONPATH", python(isolated=False), True),
-    Setting("claude", "Python that is isolated", python(isolated=True), False),
-    Setting("claude", "PATH of the settings", path_of, True),
-    Setting("claude", "denied by a rule as well", top(permissions={"deny": ["Bash"]}), False),
-    Setting("codex", "as it is", nothing, False),
-    Setting("codex", "the shell by its name", group(matcher="^Bash$"), False),
-    Setting("codex", "another tool", group(matcher="^apply_patch$"), True),
-    Setting("codex", "an expression that is none", group(matcher="Bash("), True),
-    Setting("codex", "a type that is not known", handler(type="other"), True),
-    Setting("codex", "a timeout that is a text", handler(timeout="2"), True),
-    Setting("codex", "switched off by a flag", nothing, True, ("--disable", "hooks")),
-    Setting("codex", "switched off by a setting", nothing, True, ("-c", "features.hooks=false")),
-    Setting("codex", "switched off by a project that is trusted", switched, True),
-    Setting("gemini", "as it is", nothing, False),
-    Setting("gemini", "the shell by its name", group(matcher="run_shell_command"), False),
-    Setting("gemini", "an expression that is none", group(matcher="run("), True),
-    Setting("gemini", "switched off by the user", top(hooksConfig={"enabled": False}), True),
-    Setting("gemini", "switched off by name", top(hooksConfig={"disabled": ["probe"]}), True),
-    Setting("gemini", "switched off by the project", project({"hooksConfig": {"enabled": False}}), False),
-    Setting("gemini", "switched off by name in the project", project({"hooksConfig": {"disabled": ["probe"]}}), False),
+    Setting("claude", "as it is", nothing, TOLD),
+    Setting("claude", "an event that is not known", lambda _, document: document["hooks"].update(Other=[]), TOLD),
+    Setting("claude", "a key that is not known", handler(other=1), TOLD),
+    Setting("claude", "every tool: nothing", group(matcher=""), TOLD),
+    Setting("claude", "two tools", group(matcher="Write|Bash"), TOLD),
+    Setting("claude", "a tool in small letters", group(matcher="bash"), RAN),
+    Setting("claude", "an expression that is none", group(matcher="Bash("), RAN),
+    Setting("claude", "a condition that is none", handler(**{"if": "Bash("}), RAN),
+    Setting("claude", "in the background", handler(**{"async": True}), RAN),
+    Setting("claude", "onFailure beside the list", crash, RAN),
+    Setting("claude", "a type that is not known", handler(type="other"), RAN),
+    Setting("claude", "a timeout that is a text", handler(timeout="2"), RAN),
+    Setting("claude", "a timeout of zero", handler(timeout=0), RAN),
+    Setting("claude", "a timeout below zero", handler(timeout=-1), RAN),
+    Setting("claude", "onFailure of another word", handler(onFailure="deny"), RAN),
+    Setting("claude", "a model that is a number", top(model=17), RAN),
+    Setting("claude", "switched off by the project", off(".claude/settings.json"), RAN),
+    Setting("claude", "switched off by the project's own", off(".claude/settings.local.json"), RAN),
+    Setting("claude", "switched off by the user", top(disableAllHooks=True), RAN),
+    Setting("claude", "switched off by a flag", nothing, RAN, ("--settings", '{"disableAllHooks": true}')),
+    Setting("claude", "bare", nothing, RAN, ("--bare",)),
+    Setting("claude", "simple", nothing, RAN, (), {"CLAUDE_CODE_SIMPLE": "1"}),
+    Setting("claude", "the project's settings alone", nothing, RAN, ("--setting-sources", "project")),
+    Setting("claude", "another folder of settings", nothing, RAN, (), {"CLAUDE_CONFIG_DIR": "/nonexistent"}),
+    Setting("claude", "Python that obeys PYTHONPATH", python(isolated=False), RAN),
+    Setting("claude", "Python that is isolated", python(isolated=True), TOLD),
+    Setting("claude", "PATH of the settings", path_of, RAN),
+    Setting("codex", "as it is", nothing, TOLD),
+    Setting("codex", "the shell by its name", group(matcher="^Bash$"), TOLD),
+    Setting("codex", "another tool", group(matcher="^apply_patch$"), RAN),
+    Setting("codex", "an expression that is none", group(matcher="Bash("), RAN),
+    Setting("codex", "a type that is not known", handler(type="other"), RAN),
+    Setting("codex", "a timeout that is a text", handler(timeout="2"), RAN),
+    Setting("codex", "switched off by a flag", nothing, RAN, ("--disable", "hooks")),
+    Setting("codex", "switched off by a setting", nothing, RAN, ("-c", "features.hooks=false")),
+    Setting("codex", "switched off by a project that is trusted", switched, RAN),
+    Setting("gemini", "as it is", nothing, TOLD),
+    Setting("gemini", "the shell by its name", group(matcher="run_shell_command"), TOLD),
+    Setting("gemini", "an expression that is none", group(matcher="run("), RAN),
+    Setting("gemini", "switched off by the user", top(hooksConfig={"enabled": False}), RAN),
+    Setting("gemini", "switched off by name", top(hooksConfig={"disabled": ["probe"]}), RAN),
+    Setting("gemini", "switched off by the project", project({"hooksConfig": {"enabled": False}}), TOLD),
+    Setting("gemini", "by one that is trusted", project({"hooksConfig": {"enabled": False}}, "TRUST_FOLDER"), RAN),
+    Setting("gemini", "by name in one that is", project({"hooksConfig": {"disabled": ["probe"]}}, "TRUST_FOLDER"), RAN),
+    Setting("gemini", "switched off by name in the project", project({"hooksConfig": {"disabled": ["probe"]}}), TOLD),
 ]
 
 
@@ -296,8 +298,9 @@ def test_what_keeps_a_hook_from_refusing(here: Place, setting: Setting) -> None:
     path, document = hooked(here, setting.harness, "cat >/dev/null; echo NOPE >&2; exit 2")
     setting.change(here, document)
     path.write_text(json.dumps(document))
-    trusted = ("--dangerously-bypass-hook-trust",) if setting.harness == "codex" else ()
+    trusted = ("--dangerously-bypass-hook-trust",) if setting.harness == "codex" else ()  # their trust stands elsewhere
     turns = [here.shell(setting.harness, "echo ran > ran-0")], "done"
     done = here.run(setting.harness, *turns, flags=(*trusted, *setting.flags), environ=setting.environ)
     assert done.results, done
-    assert (here.workspace / "ran-0").exists() == setting.runs, done
+    assert (RAN if (here.workspace / "ran-0").exists() else TOLD) == setting.end, done
+    assert setting.end == RAN or "NOPE" in done.results[0]

@@ -94,6 +94,24 @@ def test_gemini_runs_a_projects_hooks_where_its_user_trusts_the_folder(
     assert (state, "does not trust" in text) == (("ok", False) if trusted else ("fail", True))
 
 
+@each("place,switch,state", [
+    ("home", {"enabled": False}, "fail"), ("home", {"disabled": ["pmagent"]}, "fail"), ("home", 1, "fail"),
+    ("w", {"disabled": ["pmagent"]}, "ok"), ("trusted", {"disabled": ["pmagent"]}, "fail"), ("home", {}, "ok"),
+])  # fmt: skip
+def test_gemini_with_hooks_switched_off(tmp_path: Path, place: str, switch: object, state: str) -> None:
+    """A project's settings count where its user trusts it."""
+    here = Place(tmp_path)
+    path = here.connect("gemini", "user")
+    document = json.loads(path.read_text())
+    if place == "trusted":
+        (path.parent / "trustedFolders.json").write_text(json.dumps({str(here.layout.workspace): "TRUST_FOLDER"}))
+    if place != "home":
+        path, document = here.layout.workspace / ".gemini/settings.json", {}
+        path.parent.mkdir()
+    path.write_text(json.dumps({**document, "hooksConfig": switch}))
+    assert look(here.layout, here.environ)[0] == state
+
+
 def test_codex_with_hooks_switched_off(tmp_path: Path) -> None:
     here = Place(tmp_path)
     here.connect("codex", "user")
