@@ -7,12 +7,12 @@ refuses; in mode observe nothing is held up.
 from __future__ import annotations
 
 import asyncio
-import hmac
 import os
 import secrets
 import stat
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -115,8 +115,10 @@ class Gate:
         self._boot = secrets.token_hex(8)
         self._count = 0
         self._marks: tuple[object, ...] = ()
-        self._paths: tuple[str, ...] | None = None
+        self._paths: tuple[str, ...] = ()
         self._looked = 0.0
+        self._cedar: list[Path] | None = None
+        self._reading = anyio.Lock()
 
     def hear(self, events: Sequence[Event], _sums: Sequence[str]) -> None:
         """Listener: what becomes of calls that wait."""
@@ -210,9 +212,9 @@ class Gate:
         fact = await self._fact(host, message, session, heard)
         intake = host.runtime.intake
         if large:
-            draft = await anyio.to_thread.run_sync(intake.fact, fact, id or self._id(), HOOK, session)
+            draft = await anyio.to_thread.run_sync(intake.own_fact, fact, id or self._id(), HOOK, session)
         else:
-            draft = intake.fact(fact, id or self._id(), HOOK, session)
+            draft = intake.own_fact(fact, id or self._id(), HOOK, session)
         return await host.runtime.react(draft)
 
     async def _fact(self, host: Host, message: Message, session: str, heard: dialects.Heard) -> GuestFact:
@@ -226,7 +228,7 @@ class Gate:
                 return await _finished(host, heard, common)
             case dialects.Started():
                 return GuestSessionStarted(
-                    **common, harness=self._known(message), mode=message.mode, cwd=heard.cwd[:PATH_CHARS_MAX],
+                    **common, harness=_harness(message.harness), mode=message.mode, cwd=heard.cwd[:PATH_CHARS_MAX],
                     version=_name(heard.version or message.version), model=_name(heard.model), how=_name(heard.source),
                     wall=_name(message.wall),
                 )  # fmt: skip
@@ -249,10 +251,10 @@ class Gate:
     ) -> GuestCallAsked:
         from pmagent.guests.facts import look  # with its parser: only who hears of calls needs it
 
-        harness = self._known(message)
+        harness = _harness(message.harness)
         facts = look(
             harness, common["session"], heard.agent, heard.agent_type, heard.tool, heard.tool_input, heard.server,
-            heard.cwd, str(host.layout.workspace),
+            heard.cwd, str(host.layout.workspace), cedar=self._cedar,
         )  # fmt: skip
         content = _canonical(heard.tool_input)
         given: dict[str, Any] = {"input": heard.tool_input, "input_size": len(content)}
@@ -281,10 +283,6 @@ class Gate:
             unseen=len(proof.unseen),
         )  # fmt: skip
 
-    def _known(self, message: Message) -> Harness:
-        known: Harness = msgspec.convert(message.harness, Harness)
-        return known
-
     def _id(self) -> str:
         self._count += 1
         return f"guest:{self._boot}:{self._count}"
@@ -300,21 +298,28 @@ class Gate:
     async def follow_policy(self, host: Host) -> None:
         """Record the policy if its files are not as they were."""
         now = time.monotonic()
-        if self._paths is not None and now < self._looked + LOOK_SECONDS:
+        if self._paths and now < self._looked + LOOK_SECONDS:
             return
+        if not self._paths or _marks(self._paths) != self._marks:
+            async with self._reading:  # whoever else asks waits: it holds for them, too
+                if not self._paths or _marks(self._paths) != self._marks:
+                    await self._read_policy(host)
         self._looked = now
-        if self._paths is not None and _marks(self._paths) == self._marks:
-            return
-        from pmagent.guests.policy import cedar_files, policy_in_force
+
+    async def _read_policy(self, host: Host) -> None:
+        from pmagent.guests.policy import cedar_files, policy_files, policy_in_force
         from pmagent.workspace.user_registry import ACCEPTED, Registry
 
-        policy = await anyio.to_thread.run_sync(policy_in_force, host.layout.workspace)
-        others = map(str, cedar_files(host.layout.workspace, os.environ))
-        entry = str(Registry().path(ACCEPTED, host.layout.workspace))
-        paths = tuple({*(layer.path for layer in policy.layers if layer.path), *others, entry})
-        self._paths, self._marks = paths, _marks(paths)
+        workspace = host.layout.workspace
+        cedar = cedar_files(workspace, os.environ)
+        others = (*policy_files(workspace, os.environ), Registry().path(ACCEPTED, workspace))
+        paths = tuple(map(str, (*cedar, *others)))
+        marks = _marks(paths)  # before they are read: what changes meanwhile is read again
+        policy = await anyio.to_thread.run_sync(policy_in_force, workspace)
         if host.runtime.engine.states[GUESTS].policy.digest != policy.digest:
             await host.runtime.append(GuestPolicyRead(policy=policy), self._id(), "daemon")
+        self._paths, self._marks = paths, marks
+        self._cedar = [one for one, mark in zip(cedar, marks, strict=False) if mark]
 
 
 def resources(_: Mapping[str, str]) -> Iterable[object]:
@@ -343,6 +348,13 @@ def heard_of(message: Message) -> dialects.Heard:
         return dialects.Unheard(why=f"a script said what has no known form: {error}")
 
 
+@lru_cache(maxsize=32)
+def _harness(name: str) -> Harness:
+    known: Harness = msgspec.convert(name, Harness)
+    return known
+
+
+@lru_cache(maxsize=1024)
 def session_of(name: str) -> str:
     """A session's id as it stands in the log; of one that does not fit there, a digest."""
     try:
@@ -356,7 +368,22 @@ def digest_of(key: bytes, harness: str, session: str, heard: dialects.Asked) -> 
     folder."""
     prose = PROSE.get(heard.tool, ())
     given = {name: value for name, value in heard.tool_input.items() if name not in prose}
-    return hmac.digest(key, _canonical([harness, session, heard.agent, heard.tool, given, heard.cwd]), "sha256").hex()
+    return mac(key, _canonical([harness, session, heard.agent, heard.tool, given, heard.cwd]))
+
+
+def mac(key: bytes, content: bytes) -> str:
+    """The HMAC-SHA-256 (RFC 2104), in hex; ``key`` is of 64 bytes at most. ``hmac.digest`` lets go of the interpreter's
+    lock each time, and then waits for it longer than it takes to compute."""
+    inner, outer = (begun.copy() for begun in _begun(key))
+    inner.update(content)
+    outer.update(inner.digest())
+    return outer.hexdigest()
+
+
+@lru_cache(maxsize=4)
+def _begun(key: bytes) -> tuple[Any, Any]:
+    block = key.ljust(64, b"\0")
+    return sha256(bytes(byte ^ 0x36 for byte in block)), sha256(bytes(byte ^ 0x5C for byte in block))
 
 
 def log_key(path: Path) -> bytes:
