@@ -170,8 +170,9 @@ class Gate:
         self, host: Host, message: Message, session: str, events: Sequence[Event], gone: Gone
     ) -> Printed:
         position = events[0].position
-        decided = next((one.data for one in events if isinstance(one.data, GuestCallDecided)), None)
-        if decided is None or any(isinstance(one.data, RequestRefused) for one in events):
+        told = [one.data for one in events]
+        decided = next((one for one in told if type(one) is GuestCallDecided), None)
+        if decided is None or RequestRefused in map(type, told):
             return _answer(message, "deny", "pmagent: its judge is halted; pmagent status says why")
         if message.mode == "observe":
             return dialects.SILENT
