@@ -182,4 +182,5 @@ def _said(event: str, payload: dict[str, Any]) -> bytes:
 
 
 if __name__ == "__main__":
-    print(json.dumps(_agents(*sys.argv[1:3], *map(int, sys.argv[3:5]), float(sys.argv[5]))))
+    where, place, process, calls, pace = sys.argv[1:]
+    print(json.dumps(_agents(where, place, int(process), int(calls), float(pace))))

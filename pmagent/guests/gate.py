@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
-import stat
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -47,17 +46,16 @@ from pmagent.contracts.guests import (
     GuestWaitEnded,
     SessionId,
 )
-from pmagent.events.atomic import write_atomic
 from pmagent.events.errors import PmagentError
 from pmagent.events.event import Event
 from pmagent.guests import dialects
 from pmagent.guests.dialects import Printed, refusal
 from pmagent.guests.harnesses import too_old
+from pmagent.guests.keys import digest_of, log_key
 from pmagent.guests.processes import Processes
 from pmagent.guests.proof import held, unseen
 from pmagent.service.host import Host
 
-KEY_BYTES: Final = 32
 INLINE_BYTES: Final = 8 * 1024
 """A larger input is a blob."""
 SMALL_BYTES: Final = 64 * 1024
@@ -67,14 +65,10 @@ LOOK_SECONDS: Final = 0.05
 """The policy's files are looked at so often: a change of them holds after so long."""
 HOOK: Final = "hook"
 """The actor of facts that hooks bring."""
-PROSE: Final = {"Bash": ("description",), "Task": ("description",), "Agent": ("description",)}
-"""Fields of an input that only tell people what it is for: an approval does not depend on them."""
-
 Gone = Callable[[], "asyncio.Future[None]"]
 """-> what is done when the hook has gone."""
 
 _canonical: Final = msgspec.json.Encoder(order="sorted").encode
-_session: Final = msgspec.json.Decoder(SessionId)
 
 
 def _log() -> Any:
@@ -291,7 +285,7 @@ class Gate:
     # --- key and policy -------------------------------------------------------------------------------------------
 
     def key(self, host: Host) -> bytes:
-        """The log's key; made when it is first needed. Raises BadHook, OSError."""
+        """The log's key; made when it is first needed. Raises BadKey, OSError."""
         if not self._key:
             self._key = log_key(host.layout.key)
         return self._key
@@ -362,41 +356,6 @@ def session_of(name: str) -> str:
         return msgspec.convert(name, SessionId)
     except msgspec.ValidationError:
         return f"x-{sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
-
-
-def digest_of(key: bytes, harness: str, session: str, heard: dialects.Asked) -> str:
-    """The HMAC-SHA-256 of a call's unmasked canonical form: harness, session, agent, tool, input without prose,
-    folder."""
-    prose = PROSE.get(heard.tool, ())
-    given = {name: value for name, value in heard.tool_input.items() if name not in prose}
-    return mac(key, _canonical([harness, session, heard.agent, heard.tool, given, heard.cwd]))
-
-
-def mac(key: bytes, content: bytes) -> str:
-    """The HMAC-SHA-256 (RFC 2104), in hex; ``key`` is of 64 bytes at most. ``hmac.digest`` lets go of the interpreter's
-    lock each time, and then waits for it longer than it takes to compute."""
-    inner, outer = (begun.copy() for begun in _begun(key))
-    inner.update(content)
-    outer.update(inner.digest())
-    return outer.hexdigest()
-
-
-@lru_cache(maxsize=4)
-def _begun(key: bytes) -> tuple[Any, Any]:
-    block = key.ljust(64, b"\0")
-    return sha256(bytes(byte ^ 0x36 for byte in block)), sha256(bytes(byte ^ 0x5C for byte in block))
-
-
-def log_key(path: Path) -> bytes:
-    """The key in this file, which is made if there is none. Raises BadHook, OSError."""
-    if not path.exists():
-        write_atomic(path, secrets.token_bytes(KEY_BYTES), 0o600)
-    found = path.lstat()
-    key = path.read_bytes() if stat.S_ISREG(found.st_mode) else b""
-    if len(key) != KEY_BYTES or stat.S_IMODE(found.st_mode) & 0o077 or found.st_uid != os.getuid():
-        what = f"{path} is no key: a file of {KEY_BYTES} bytes that only its owner may read"
-        raise BadHook(what, "move it away; another is made, and open approvals are void")
-    return key
 
 
 async def _finished(host: Host, heard: dialects.Finished, common: dict[str, Any]) -> GuestCallEnded:

@@ -19,9 +19,10 @@ from hypothesis import strategies as st
 import pmagent.guests
 from pmagent.actors.guests.judge import judge
 from pmagent.contracts.guest_calls import Call, Command, Layer, Policy, Rule, Situation, When
-from pmagent.guests import facts
+from pmagent.guests import facts, shell
 from pmagent.guests.files import Files, NotResolved
-from pmagent.guests.gate import mac
+from pmagent.guests.gathered import Gathered
+from pmagent.guests.keys import mac
 from tests.property.test_guest_policy import calls, made_rules, policies, situations
 from tests.support.effort import examples
 
@@ -81,12 +82,17 @@ def test_facts_are_those_of_the_files_as_they_are(history: list[tuple[str, str, 
 def test_a_line_that_was_seen_is_taken_apart_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a").write_text("x")
     read: list[str] = []
-    plain = facts.Gathered
-    monkeypatch.setattr(facts, "Gathered", lambda *given: read.append("") or plain(*given))
+    plain = shell.read_line
+
+    def counted(line: str, gathered: Gathered, cwd: str | None) -> None:
+        read.append(line)
+        plain(line, gathered, cwd)
+
+    monkeypatch.setattr(shell, "read_line", counted)
     facts._seen.clear()
     for _ in range(3):
         assert call(tmp_path, "cat a").reads == [f"{tmp_path}/a"]
-    assert len(read) == 4, "one for each call, and one for the line"
+    assert read == ["cat a"]
     (tmp_path / "a").unlink()
     (tmp_path / "a").symlink_to("/etc/gone")
     assert call(tmp_path, "cat a").reads == ["/etc/gone"]
