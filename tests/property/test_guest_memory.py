@@ -35,11 +35,13 @@ TARGETS: Final = ("a", "b", "c", ".", "..", "gone", "/etc", "a/b")
 
 
 def change(root: Path, step: tuple[str, str, str]) -> None:
-    """Make a file, a folder, a link or a second name of a file; or remove what is there."""
+    """Make a file, a folder, a link or a second name of a file, or remove what is there; below ``root`` alone, wherever
+    its links lead."""
     how, name, target = step
-    path = root / name
-    if not path.parent.is_dir():
+    folder = Path(os.path.realpath((root / name).parent))
+    if not (folder.is_dir() and folder.is_relative_to(root)):
         return
+    path = folder / Path(name).name
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
