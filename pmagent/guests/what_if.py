@@ -24,7 +24,6 @@ from pmagent.events.store import LogStore
 from pmagent.guests.policy import policy_of
 
 CHANGED_MAX: Final = 20
-MEMORY_MAX: Final = 100_000
 _ASKED: Final = "guest.call_asked"
 _DECIDED: Final = "guest.call_decided"
 
@@ -149,30 +148,17 @@ def _count(
 
 
 class _Judge:
-    """A policy's verdicts. A call that is like one before, in a like situation, has the same."""
+    """A policy's verdicts."""
 
     def __init__(self, policy: Policy) -> None:
         rules = [rule for layer in policy.layers for rule in layer.rules]
-        self._by_hour = any(rule.when.hours or rule.when.agent or rule.expires for rule in rules)
         self._policy = policy
         self._without = self._always = policy
         if any(_asks_for_the_unknown(rule) for rule in rules):
             self._without, self._always = _variant(policy, always=False), _variant(policy, always=True)
-        self._memory: dict[bytes, _Judged] = {}
 
     def of(self, call: Call, situation: Situation, *, known: bool) -> _Judged:
         """The verdict; ``known``: the mode and branch are."""
-        like = call if self._by_hour else msgspec.structs.replace(call, session="", hour=0)
-        moment = situation.time if self._by_hour else ""
-        key = _encode((like, situation.mode, situation.labels, moment, known))
-        found = self._memory.get(key)
-        if found is None:
-            if len(self._memory) >= MEMORY_MAX:
-                self._memory.clear()
-            found = self._memory[key] = self._new(call, situation, known=known)
-        return found
-
-    def _new(self, call: Call, situation: Situation, *, known: bool) -> _Judged:
         if known or self._without is self._policy:
             return _Judged(judge(call, self._policy, situation), evaluable=True)
         without, always = judge(call, self._without, situation), judge(call, self._always, situation)
@@ -215,7 +201,6 @@ def document(found: Result) -> dict[str, Any]:
 
 _decode_asked: Final = msgspec.json.Decoder(_Asked).decode
 _decode_decided: Final = msgspec.json.Decoder(_Decided).decode
-_encode: Final = msgspec.json.Encoder().encode
 
 
 def _whole(event: StoredEvent, store: LogStore) -> _Asked:
