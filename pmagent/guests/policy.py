@@ -187,6 +187,12 @@ def _rule(one: RuleText, where: str, home: str, id: str) -> Rule:
     )  # fmt: skip
 
 
+def session_rule(match: str, approval: int, home: str, expires: str = "", reason: str = "") -> Rule:
+    """The rule that an operator makes with the approval of a call, for its session. Raises BadPolicy."""
+    given = RuleText(match=match, answer="allow", expires=expires, reason=reason)
+    return _rule(given, "the rule", home, f"session {approval}")
+
+
 def at_home(match: str, home: str) -> str:
     """The rule with ``~`` written out."""
     return re.sub(r"\(\s*~(?=[/)])", lambda _: f"(/{home}", match, count=1) if home.startswith("/") else match

@@ -1,32 +1,41 @@
-"""``pmagent what-if``: what a policy would have decided on the calls that the log holds (docs/guests.md).
+"""What a policy, or one more rule, would have decided on the calls that the log holds (docs/guests.md).
 
 Live calls are judged in the mode of the kernel in which they were; of imported ones the mode is not known, nor the
 branch: they are judged as in mode NORMAL, and one whose answer hangs on a rule that asks for either is *not
-evaluable*. Labels are those that the session would have under this policy.
+evaluable*. Labels are those that the session would have under this policy. Where only the end of a log is looked at,
+they begin with those that stand at the session's first call there.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
 from contextlib import closing
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, get_args
 
 import msgspec
 
 from pmagent.actors.guests.judge import judge
-from pmagent.contracts.guest_calls import ANSWERS, Answer, Call, Policy, Rule, Situation, Verdict
+from pmagent.actors.guests.state import policy_with
+from pmagent.contracts.guest_calls import ANSWERS, Answer, Call, Layer, Policy, Rule, Situation, Verdict
 from pmagent.contracts.guests import GuestCallAsked
 from pmagent.contracts.payload import typed
-from pmagent.events.event import StoredEvent
+from pmagent.events.event import StoredEvent, time_after
 from pmagent.events.reader import collector_at_rest, matching_runs
 from pmagent.events.store import LogStore
-from pmagent.guests.policy import policy_of
+from pmagent.guests.policy import policy_of, session_rule
+from pmagent.log.source import position_at_time, time_at
 
 CHANGED_MAX: Final = 20
 MEMORY_MAX: Final = 100_000
+LATEST: Final = 50_000
+"""A page looks at so many of the newest events at most."""
+TRIED_DAYS: Final = 30
+SHOWN_MAX: Final = 5
+"""So many calls that a rule would have let through are shown, the newest of each kind."""
 _ASKED: Final = "guest.call_asked"
 _DECIDED: Final = "guest.call_decided"
+_REFUSED: Final = ("guest.call_closed", "guest.approval_rejected")
 
 
 class _Asked(msgspec.Struct):
@@ -45,6 +54,15 @@ class _Decided(msgspec.Struct):
     request: int
     answer: Answer
     mode: str = ""
+    labels: list[str] = []
+
+
+class _Refused(msgspec.Struct):
+    """The fields needed of a call's end, and of an approval's rejection, which has the number of the first call."""
+
+    call_asked: int = 0
+    approval: int = 0
+    end: str = "refused"
 
 
 class Changed(msgspec.Struct, frozen=True):
@@ -87,6 +105,51 @@ class Result(msgspec.Struct):
     rules: dict[str, Row] = {}
 
 
+Was = Literal["rejected", "deny", "ask", "imported", "allow"]
+"""The end of a call then: an operator said no, its answer, or nobody judged it (imported)."""
+WAS: Final[tuple[Was, ...]] = get_args(Was)
+
+
+class Let(msgspec.Struct, frozen=True):
+    """A call that a rule would have let through, and how it went then."""
+
+    position: int
+    time: str
+    session: str
+    tool: str
+    what: str
+    was: Was
+
+
+class Trial(msgspec.Struct, kw_only=True):
+    """What a rule, added to a policy, would have decided on ``calls`` calls ``since`` a moment; ``whole``: these are
+    all, and not just the newest. ``let``: so many it would have let through, ``was`` says how they went then, ``first``
+    names some. ``kept``: so many more it speaks of, which stay denied or asked about."""
+
+    since: str
+    whole: bool
+    calls: int = 0
+    let: int = 0
+    kept: int = 0
+    was: dict[Was, int] = {}
+    first: list[Let] = []
+
+
+class _Past(NamedTuple):
+    """A call that the log holds. ``decided``: None of one that was imported: nobody judged it."""
+
+    position: int
+    time: str
+    asked: _Asked
+    call: Call
+    decided: _Decided | None
+
+    def situation(self, labels: list[Any]) -> Situation:
+        """In which it is judged."""
+        mode = "NORMAL" if self.decided is None else self.decided.mode
+        return Situation(mode=mode, labels=labels, time=self.time)
+
+
 class _Judged(NamedTuple):
     verdict: Verdict
     evaluable: bool
@@ -97,39 +160,18 @@ def what_if(store: LogStore, policy: Policy, since: str = "") -> Result:
     Raises NotFound, CorruptLog."""
     found = Result(rules={rule.id: Row(match=rule.match) for layer in policy.layers for rule in layer.rules})
     judged = _Judge(policy)
-    labels: dict[str, list[str]] = {}
-    waiting: dict[int, tuple[StoredEvent, _Asked]] = {}
-    for event in _events(store):
-        if event.type == _ASKED:
-            asked = _decode_asked(event.data)
-            if asked.facts is None:  # a large payload
-                asked = _whole(event, store)
-            if asked.source == "import":
-                _count(found, judged, labels, event, asked, None, since)
-            else:
-                waiting[event.position] = event, asked
-        else:
-            decided = _decode_decided(event.data)
-            if decided.request in waiting:
-                _count(found, judged, labels, *waiting.pop(decided.request), decided, since)
+    for past in _calls(store):
+        verdict, evaluable = judged.past(past)
+        if past.time >= since:
+            _count(found, past, verdict, past.decided.answer if past.decided else None, evaluable=evaluable)
     return found
 
 
-def _count(
-    found: Result, judged: _Judge, labels: dict[str, list[str]], event: StoredEvent, asked: _Asked,
-    decided: _Decided | None, since: str,
-) -> None:  # fmt: skip
-    assert asked.facts is not None
-    time, seen = asked.seen or event.time, labels.get(asked.session, [])
-    mode = "NORMAL" if decided is None else decided.mode
-    verdict, evaluable = judged.of(asked.facts, Situation(mode=mode, labels=seen, time=time), known=decided is not None)
-    if verdict.gains and verdict.answer != "deny":
-        labels[asked.session] = list(dict.fromkeys((*seen, *verdict.gains)))
-    if time < since:
-        return
+def _count(found: Result, past: _Past, verdict: Verdict, was: Answer | None, *, evaluable: bool) -> None:
+    """With a call; ``was``: the answer that it is held against (None: to none)."""
     found.calls += 1
-    found.imported += decided is None
-    found.live += decided is not None
+    found.imported += past.decided is None
+    found.live += past.decided is not None
     if not evaluable:
         found.not_evaluable += 1
         return
@@ -137,21 +179,74 @@ def _count(
     for rule in verdict.rules:
         row = found.rules.setdefault(rule, Row())
         setattr(row, verdict.answer, getattr(row, verdict.answer) + 1)
-    if decided is None or decided.answer == verdict.answer:
+    if was is None or was == verdict.answer:
         return
     found.changed += 1
-    found.tightened += decided.answer == "allow" and verdict.answer == "deny"
+    found.tightened += was == "allow" and verdict.answer == "deny"
     if len(found.first) < CHANGED_MAX:
         found.first.append(Changed(
-            event.position, time, asked.session, asked.facts.tool, readable(asked.facts), decided.answer,
-            verdict.answer, verdict.rules, verdict.reasons,
+            past.position, past.time, past.asked.session, past.call.tool, readable(past.call), was, verdict.answer,
+            verdict.rules, verdict.reasons,
         ))  # fmt: skip
+
+
+def try_rule(store: LogStore, policy: Policy, rule: Rule, since: str) -> Trial:
+    """What ``rule``, were it a session's own beside ``policy``, would have decided on calls from the moment ``since``
+    on: of the ``LATEST`` events at most. Raises NotFound, CorruptLog."""
+    start, since, whole = _latest(store, since)
+    added = policy_with(policy, [rule])
+    assert added is not None, "there is a rule"
+    judged, alone = _Judge(added), _Judge(policy_of([Layer(name="session", rules=[rule])]))
+    found, rejected, passed = Trial(since=since, whole=whole), set[int](), set[int]()
+    newest = {was: deque[_Past](maxlen=1000 if was == "ask" else SHOWN_MAX) for was in WAS}
+    counts = Counter[Was]()
+    for past in _calls(store, start, rejected):
+        verdict, _ = judged.past(past)
+        if past.time < since:
+            continue
+        found.calls += 1
+        if verdict.answer == "allow" and rule.id in verdict.rules:
+            was: Was = past.decided.answer if past.decided is not None else "imported"
+            counts[was] += 1
+            newest[was].append(past)
+            if was == "ask":
+                passed.add(past.position)
+        elif verdict.answer != "allow" and alone.of(past.call, past.situation([]), known=True).verdict.answer == "allow":
+            found.kept += 1
+    refused = passed & rejected
+    counts["rejected"], counts["ask"] = len(refused), counts["ask"] - len(refused)
+    newest["rejected"].extend(past for past in newest["ask"] if past.position in refused)
+    newest["ask"] = deque((past for past in newest["ask"] if past.position not in refused), SHOWN_MAX)
+    found.was = {was: counts[was] for was in WAS if counts[was]}
+    found.let = counts.total()
+    found.first = [
+        Let(past.position, past.time, past.asked.session, past.call.tool, readable(past.call), was)
+        for was in WAS for past in reversed(newest[was])
+    ]  # fmt: skip
+    return found
+
+
+def try_session_rule(store: LogStore, policy: Policy, match: str, approval: int, home: str, now: str) -> Trial:
+    """``try_rule`` of the rule that an operator would make with the approval of a call, over the last ``TRIED_DAYS``.
+    Raises BadPolicy, NotFound, CorruptLog."""
+    return try_rule(store, policy, session_rule(match, approval, home), time_after(now, -TRIED_DAYS * 24 * 3600.0))
+
+
+def _latest(store: LogStore, since: str) -> tuple[int, str, bool]:
+    """Where to begin, since when these are all calls, and whether that is as early as was wanted."""
+    with closing(store.reader()) as log:
+        start, tail = position_at_time(log, since), log.tail().position
+        if tail - start < LATEST:
+            return start, since, True
+        start = tail - LATEST + 1
+        return start, time_at(log, start), False
 
 
 class _Judge:
     """A policy's verdicts. A call that is like one before, in a like situation, has the same."""
 
     def __init__(self, policy: Policy) -> None:
+        self._labels: dict[str, list[Any]] = {}
         rules = [rule for layer in policy.layers for rule in layer.rules]
         self._by_hour = any(rule.when.hours or rule.when.agent or rule.expires for rule in rules)
         self._policy = policy
@@ -159,6 +254,17 @@ class _Judge:
         if any(_asks_for_the_unknown(rule) for rule in rules):
             self._without, self._always = _variant(policy, always=False), _variant(policy, always=True)
         self._memory: dict[bytes, _Judged] = {}
+
+    def past(self, past: _Past) -> _Judged:
+        """The verdict on a call, with the labels that its session has; they are kept."""
+        name, decided = past.asked.session, past.decided
+        labels = self._labels.get(name)
+        if labels is None:
+            labels = self._labels[name] = decided.labels if decided is not None else []
+        found = self.of(past.call, past.situation(labels), known=decided is not None)
+        if found.verdict.gains and found.verdict.answer != "deny":
+            self._labels[name] = list(dict.fromkeys((*labels, *found.verdict.gains)))
+        return found
 
     def of(self, call: Call, situation: Situation, *, known: bool) -> _Judged:
         """The verdict; ``known``: the mode and branch are."""
@@ -215,7 +321,31 @@ def document(found: Result) -> dict[str, Any]:
 
 _decode_asked: Final = msgspec.json.Decoder(_Asked).decode
 _decode_decided: Final = msgspec.json.Decoder(_Decided).decode
+_decode_refused: Final = msgspec.json.Decoder(_Refused).decode
 _encode: Final = msgspec.json.Encoder().encode
+
+
+def _calls(store: LogStore, start: int = 1, rejected: set[int] | None = None) -> Iterator[_Past]:
+    """The calls from the position ``start`` on; one is ``rejected`` if an operator said no to it. Raises NotFound,
+    CorruptLog."""
+    waiting: dict[int, _Past] = {}
+    for event in _events(store, start, (_ASKED, _DECIDED, *(() if rejected is None else _REFUSED))):
+        if event.type == _ASKED:
+            asked = _decode_asked(event.data)
+            if asked.facts is None:  # a large payload
+                asked = _whole(event, store)
+            assert asked.facts is not None, "it is a field of all"
+            past = _Past(event.position, asked.seen or event.time, asked, asked.facts, None)
+            if asked.source == "import":
+                yield past
+            else:
+                waiting[event.position] = past
+        elif event.type == _DECIDED:
+            decided = _decode_decided(event.data)
+            if decided.request in waiting:
+                yield waiting.pop(decided.request)._replace(decided=decided)
+        elif rejected is not None and (refused := _decode_refused(event.data)).end == "refused":
+            rejected.add(refused.call_asked or refused.approval)
 
 
 def _whole(event: StoredEvent, store: LogStore) -> _Asked:
@@ -224,10 +354,10 @@ def _whole(event: StoredEvent, store: LogStore) -> _Asked:
     return _Asked(session=data.session, source=data.source, seen=data.seen, call=data.call, facts=data.facts)
 
 
-def _events(store: LogStore) -> Iterator[StoredEvent]:
-    needles = [msgspec.json.encode(name) for name in (_ASKED, _DECIDED)]
+def _events(store: LogStore, start: int, types: tuple[str, ...]) -> Iterator[StoredEvent]:
+    needles = [msgspec.json.encode(name) for name in types]
     with closing(store.reader()) as log, collector_at_rest():
-        for run, _ in matching_runs(log, 1, log.tail().position, (needles,)):
+        for run, _ in matching_runs(log, start, log.tail().position, (needles,)):
             for event in run:
-                if event.type in (_ASKED, _DECIDED):
+                if event.type in types:
                     yield event
