@@ -297,10 +297,10 @@ class Gate:
             self._key = log_key(host.layout.key)
         return self._key
 
-    async def follow_policy(self, host: Host) -> None:
+    async def follow_policy(self, host: Host, *, at_once: bool = False) -> None:
         """Record the policy if its files are not as they were."""
         now = time.monotonic()
-        if self._paths is not None and now < self._looked + LOOK_SECONDS:
+        if self._paths is not None and not at_once and now < self._looked + LOOK_SECONDS:
             return
         self._looked = now
         if self._paths is not None and _marks(self._paths) == self._marks:

@@ -8,9 +8,10 @@ they begin with those that stand at the session's first call there.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
+from time import monotonic
 from typing import Any, Final, Literal, NamedTuple, get_args
 
 import msgspec
@@ -28,8 +29,13 @@ from pmagent.log.source import position_at_time, time_at
 
 CHANGED_MAX: Final = 20
 MEMORY_MAX: Final = 100_000
-LATEST: Final = 50_000
-"""A page looks at so many of the newest events at most."""
+LATEST: Final = 100_000
+"""A page looks at so many of the newest events at most, in blocks, the newest first, ..."""
+BLOCK: Final = 5_000
+LOOK_SECONDS: Final = 3.0
+"""... and begins no further one after so long."""
+_REACTION: Final = 8
+"""A call's verdict stands within so many events behind it."""
 TRIED_DAYS: Final = 30
 SHOWN_MAX: Final = 5
 """So many calls that a rule would have let through are shown, the newest of each kind."""
@@ -103,6 +109,16 @@ class Result(msgspec.Struct):
     tightened: int = 0
     first: list[Changed] = []
     rules: dict[str, Row] = {}
+
+
+class Comparison(Result):
+    """Answers of a policy beside those of the one that is ``accepted``, on calls ``since`` a moment; ``whole``: all of
+    them, and not just the newest. ``changed``, ``first`` and ``tightened`` are held against that one: calls that were
+    imported count, too, if both are evaluable."""
+
+    since: str = ""
+    whole: bool = True
+    accepted: dict[Answer, int] = {}
 
 
 Was = Literal["rejected", "deny", "ask", "imported", "allow"]
@@ -192,38 +208,79 @@ def _count(found: Result, past: _Past, verdict: Verdict, was: Answer | None, *, 
 
 def try_rule(store: LogStore, policy: Policy, rule: Rule, since: str) -> Trial:
     """What ``rule``, were it a session's own beside ``policy``, would have decided on calls from the moment ``since``
-    on: of the ``LATEST`` events at most. Raises NotFound, CorruptLog."""
-    start, since, whole = _latest(store, since)
+    on, as far back as a page may look. Raises NotFound, CorruptLog."""
     added = policy_with(policy, [rule])
     assert added is not None, "there is a rule"
     judged, alone = _Judge(added), _Judge(policy_of([Layer(name="session", rules=[rule])]))
-    found, rejected, passed = Trial(since=since, whole=whole), set[int](), set[int]()
-    newest = {was: deque[_Past](maxlen=1000 if was == "ask" else SHOWN_MAX) for was in WAS}
-    counts = Counter[Was]()
-    for past in _calls(store, start, rejected):
-        verdict, _ = judged.past(past)
-        if past.time < since:
-            continue
-        found.calls += 1
-        if verdict.answer == "allow" and rule.id in verdict.rules:
-            was: Was = past.decided.answer if past.decided is not None else "imported"
-            counts[was] += 1
-            newest[was].append(past)
-            if was == "ask":
-                passed.add(past.position)
-        elif verdict.answer != "allow" and alone.of(past.call, past.situation([]), known=True).verdict.answer == "allow":
-            found.kept += 1
-    refused = passed & rejected
-    counts["rejected"], counts["ask"] = len(refused), counts["ask"] - len(refused)
-    newest["rejected"].extend(past for past in newest["ask"] if past.position in refused)
-    newest["ask"] = deque((past for past in newest["ask"] if past.position not in refused), SHOWN_MAX)
-    found.was = {was: counts[was] for was in WAS if counts[was]}
-    found.let = counts.total()
+    found, rejected = Trial(since=since, whole=True), set[int]()
+    asked, newest = set[int](), {was: list[_Past]() for was in WAS}
+    for block in _newest_first(store, found, rejected):
+        judged.labels = {}
+        here: dict[Was, list[_Past]] = {was: [] for was in WAS}
+        for past in block:
+            verdict, _ = judged.past(past)
+            if past.time < since:
+                continue
+            found.calls += 1
+            if verdict.answer == "allow" and rule.id in verdict.rules:
+                was: Was = past.decided.answer if past.decided is not None else "imported"
+                if was == "ask":
+                    asked.add(past.position)
+                found.was[was] = found.was.get(was, 0) + 1
+                here[was].append(past)
+            elif verdict.answer != "allow" and _speaks(alone, past):
+                found.kept += 1
+        refused = [past for past in here["ask"] if past.position in rejected]
+        here["rejected"], here["ask"] = refused, [past for past in here["ask"] if past.position not in rejected]
+        newest = {was: [*here[was], *newest[was]][-SHOWN_MAX:] for was in WAS}
+    found.let = sum(found.was.values())
+    if refused_ones := len(asked & rejected):
+        found.was |= {"rejected": refused_ones, "ask": len(asked) - refused_ones}
+    found.was = {was: found.was[was] for was in WAS if found.was.get(was)}
     found.first = [
         Let(past.position, past.time, past.asked.session, past.call.tool, readable(past.call), was)
         for was in WAS for past in reversed(newest[was])
     ]  # fmt: skip
     return found
+
+
+def _speaks(alone: _Judge, past: _Past) -> bool:
+    """Whether a policy of nothing else would allow the call."""
+    return alone.of(past.call, past.situation([]), known=True).verdict.answer == "allow"
+
+
+def compare(store: LogStore, policy: Policy, accepted: Policy, since: str) -> Comparison:
+    """``policy`` beside the ``accepted`` one on calls from the moment ``since`` on, as far back as a page may look.
+    Raises NotFound, CorruptLog."""
+    rules = {rule.id: Row(match=rule.match) for layer in policy.layers for rule in layer.rules}
+    found = Comparison(rules=rules, since=since, accepted=dict.fromkeys(ANSWERS, 0))
+    judged, beside = _Judge(policy), _Judge(accepted)
+    for block in _newest_first(store, found):
+        judged.labels, beside.labels = {}, {}
+        for past in block:
+            (verdict, evaluable), now = judged.past(past), beside.past(past)
+            if past.time >= since:
+                found.accepted[now.verdict.answer] += now.evaluable
+                _count(found, past, verdict, now.verdict.answer if now.evaluable else None, evaluable=evaluable)
+    return found
+
+
+def _newest_first(
+    store: LogStore, found: Trial | Comparison, rejected: set[int] | None = None
+) -> Iterator[Iterator[_Past]]:
+    """Blocks of calls, as far back as is wanted, or may be looked; ``found`` is told which."""
+    began = monotonic()
+    with closing(store.reader()) as log:
+        first, tail = position_at_time(log, found.since), log.tail().position
+        position = tail + 1
+        while position > first:
+            if position <= tail and (tail + 1 - position >= LATEST or monotonic() - began > LOOK_SECONDS):
+                found.since, found.whole = time_at(log, position), False
+                return
+            start, last = max(first, position - BLOCK), position - 1
+            calls = _calls(store, start, rejected, last + _REACTION)  # an answer stands behind its call
+            yield (past for past in calls if past.position <= last)
+            position = start
 
 
 def try_session_rule(store: LogStore, policy: Policy, match: str, approval: int, home: str, now: str) -> Trial:
@@ -232,21 +289,12 @@ def try_session_rule(store: LogStore, policy: Policy, match: str, approval: int,
     return try_rule(store, policy, session_rule(match, approval, home), time_after(now, -TRIED_DAYS * 24 * 3600.0))
 
 
-def _latest(store: LogStore, since: str) -> tuple[int, str, bool]:
-    """Where to begin, since when these are all calls, and whether that is as early as was wanted."""
-    with closing(store.reader()) as log:
-        start, tail = position_at_time(log, since), log.tail().position
-        if tail - start < LATEST:
-            return start, since, True
-        start = tail - LATEST + 1
-        return start, time_at(log, start), False
-
-
 class _Judge:
-    """A policy's verdicts. A call that is like one before, in a like situation, has the same."""
+    """A policy's verdicts. A call that is like one before, in a like situation, has the same. ``labels``: those that
+    each session has by now."""
 
     def __init__(self, policy: Policy) -> None:
-        self._labels: dict[str, list[Any]] = {}
+        self.labels: dict[str, list[Any]] = {}
         rules = [rule for layer in policy.layers for rule in layer.rules]
         self._by_hour = any(rule.when.hours or rule.when.agent or rule.expires for rule in rules)
         self._policy = policy
@@ -258,12 +306,12 @@ class _Judge:
     def past(self, past: _Past) -> _Judged:
         """The verdict on a call, with the labels that its session has; they are kept."""
         name, decided = past.asked.session, past.decided
-        labels = self._labels.get(name)
+        labels = self.labels.get(name)
         if labels is None:
-            labels = self._labels[name] = decided.labels if decided is not None else []
+            labels = self.labels[name] = decided.labels if decided is not None else []
         found = self.of(past.call, past.situation(labels), known=decided is not None)
         if found.verdict.gains and found.verdict.answer != "deny":
-            self._labels[name] = list(dict.fromkeys((*labels, *found.verdict.gains)))
+            self.labels[name] = list(dict.fromkeys((*labels, *found.verdict.gains)))
         return found
 
     def of(self, call: Call, situation: Situation, *, known: bool) -> _Judged:
@@ -325,11 +373,13 @@ _decode_refused: Final = msgspec.json.Decoder(_Refused).decode
 _encode: Final = msgspec.json.Encoder().encode
 
 
-def _calls(store: LogStore, start: int = 1, rejected: set[int] | None = None) -> Iterator[_Past]:
-    """The calls from the position ``start`` on; one is ``rejected`` if an operator said no to it. Raises NotFound,
-    CorruptLog."""
+def _calls(
+    store: LogStore, start: int = 1, rejected: set[int] | None = None, until: int | None = None
+) -> Iterator[_Past]:
+    """The calls from the position ``start`` to ``until`` (None: the end); one is ``rejected`` if an operator said no to
+    it. Raises NotFound, CorruptLog."""
     waiting: dict[int, _Past] = {}
-    for event in _events(store, start, (_ASKED, _DECIDED, *(() if rejected is None else _REFUSED))):
+    for event in _events(store, start, until, (_ASKED, _DECIDED, *(() if rejected is None else _REFUSED))):
         if event.type == _ASKED:
             asked = _decode_asked(event.data)
             if asked.facts is None:  # a large payload
@@ -354,10 +404,11 @@ def _whole(event: StoredEvent, store: LogStore) -> _Asked:
     return _Asked(session=data.session, source=data.source, seen=data.seen, call=data.call, facts=data.facts)
 
 
-def _events(store: LogStore, start: int, types: tuple[str, ...]) -> Iterator[StoredEvent]:
+def _events(store: LogStore, start: int, until: int | None, types: tuple[str, ...]) -> Iterator[StoredEvent]:
     needles = [msgspec.json.encode(name) for name in types]
     with closing(store.reader()) as log, collector_at_rest():
-        for run, _ in matching_runs(log, start, log.tail().position, (needles,)):
+        tail = log.tail().position
+        for run, _ in matching_runs(log, start, tail if until is None else min(tail, until), (needles,)):
             for event in run:
                 if event.type in types:
                     yield event

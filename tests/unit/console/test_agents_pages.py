@@ -1,22 +1,32 @@
-"""The pages of agents: a rule is tried before it is made, and an operator who proves who they are counts as one."""
+"""The pages of agents and their policy: a rule, and a policy's text, are tried before they hold."""
 
 from __future__ import annotations
 
 import asyncio
+import html
 import json
+import os
+import re
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 import pytest
 
-from pmagent.contracts.guests import GuestApprovalGiven
-from pmagent.guests.gate import Gate
-from pmagent.guests.socket import Gone
+from pmagent.contracts.guests import (
+    GuestApprovalGiven,
+    GuestPolicyEditAccepted,
+    GuestPolicyEditRefused,
+    GuestPolicyEditRequested,
+    GuestPolicyRead,
+)
+from pmagent.guests.gate import Gate, Gone
+from pmagent.guests.policy import user_file
 from tests.conftest import fresh_example
 from tests.support.approving import APPROVING, LOOKING
-from tests.support.console_pages import Page, assert_harmless
+from tests.support.console_pages import Page
 from tests.support.consoles import Console, LiveHost, console, live_host
 from tests.support.logged import history
 from tests.support.policies import write_policy
@@ -58,18 +68,19 @@ class Place(NamedTuple):
 
 
 async def _answered(live: LiveHost, line: bytes) -> bytes:
-    def gone() -> asyncio.Future[None]:
-        return asyncio.get_running_loop().create_future()
-
-    never: Gone = gone
+    never: Gone = asyncio.get_running_loop().create_future
     return await live.host.resources[Gate].answered(live.host, line, 0, never)
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Iterator[Place]:
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     workspace = fresh_example(tmp_path / "w")
     write_policy(workspace, POLICY)
-    with live_host(workspace) as live, console(workspace, APPROVING) as bert, console(workspace, LOOKING, "view") as vera:
+    with (
+        live_host(workspace) as live, console(workspace, APPROVING) as bert,
+        console(workspace, LOOKING, "view") as vera,
+    ):  # fmt: skip
         made = Place(live, bert, vera)
         made.told("SessionStart", source="startup")
         yield made
@@ -114,3 +125,84 @@ def test_a_rule_that_is_none_is_said_at_once_and_decides_nothing(place: Place) -
     assert place.events(GuestApprovalGiven) == []
     hostile = place.bert.get(f"{address}?rule=%3Cscript%3Ealert(1)%3C/script%3E").text
     assert "<script>alert(1)" not in hostile
+
+
+def sent(source: str, action: str) -> dict[str, str]:
+    """The hidden fields of a page's form, but for its token."""
+    form = source[source.index(f'action="{action}"') :]
+    found = re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', form[: form.index("</form>")])
+    return {name: html.unescape(value) for name, value in found if name != "csrf"}
+
+
+NEW = POLICY.replace("[Bash(make known *)]", "\n  - Bash(make known *)  # \"wanted\"\n  - Bash(make a)")
+
+
+def test_a_policy_is_tried_and_then_accepted_by_an_operator(place: Place) -> None:
+    for line in ("make known x", "make mischief", "make a"):
+        place.asked(line)
+    file = place.live.workspace / ".pmagent/policy.yaml"
+    opened = place.bert.page("/policy/edit?layer=project")
+    assert "make mischief" in opened
+    fields = sent(opened, "/policy/try")
+    answer = place.bert.post("/policy/try", **fields, text=NEW.replace("\n", "\r\n"))
+    shown = Page(answer.text)
+    assert "1 calls would have another answer" in shown.text
+    assert "+ - Bash(make a)" in shown.text
+    assert file.read_text() == POLICY
+    accepting = sent(answer.text, "/policy/accept")
+    assert (accepting["text"], accepting["digest"]) == (NEW, sha256(NEW.encode()).hexdigest())
+    for lacking in ({}, {"read": "yes"}, {"read": "yes", "first": "zzzzzz"}):
+        assert place.bert.post("/policy/accept", **accepting, **lacking).status_code == 422
+    assert place.events(GuestPolicyEditRequested) == []
+    sure = {"read": "yes", "first": accepting["digest"][:6]}
+    done = place.bert.post("/policy/accept", **accepting, **sure)
+    assert (done.status_code, done.headers["location"]) == (303, "/policy")
+    assert file.read_text() == NEW
+    edited, = place.events(GuestPolicyEditAccepted)
+    assert (edited.operator_id, edited.channel, edited.layer) == (APPROVING, "console", "project")
+    assert (edited.before, edited.sha256) == (fields["before"], accepting["digest"])
+    read = place.events(GuestPolicyRead)[-1].policy
+    assert accepting["digest"] in {layer.sha256 for layer in read.layers}
+    assert not any(layer.problem for layer in read.layers)
+    assert place.asked("make a")["exit"] == 0
+    assert place.bert.post("/policy/accept", **accepting, **sure).status_code == 303  # sent twice is accepted once
+    assert len(place.events(GuestPolicyEditAccepted)) == 1
+
+
+def test_a_policy_that_was_changed_meanwhile_stays(place: Place) -> None:
+    file = place.live.workspace / ".pmagent/policy.yaml"
+    fields = sent(place.bert.page("/policy/edit"), "/policy/try")
+    accepting = sent(place.bert.post("/policy/try", **fields, text=NEW).text, "/policy/accept")
+    file.write_text(POLICY + "# mine\n")
+    refused = place.bert.post("/policy/accept", **accepting, read="yes", first=accepting["digest"][:6])
+    assert refused.status_code in (409, 422)
+    assert "changed" in refused.text
+    assert file.read_text() == POLICY + "# mine\n"
+    assert [one.code for one in place.events(GuestPolicyEditRefused)] == ["changed"]
+
+
+@pytest.mark.parametrize(("text", "where"), [
+    ("version: 1\nallow: [Bash(ls), 'Bash(']\n", ":2:19"), ("version: 1\nallow: [\n", "line 3, column 1"),
+    ("version: 1\nallow: [Bash(l\u202es)]\n", ":2:15"),
+    ("version: 1\nrules:\n  - {match: Bash, answer: no}\n", ":3:"),
+])  # fmt: skip
+def test_an_error_points_at_its_line_and_column(place: Place, text: str, where: str) -> None:
+    fields = sent(place.bert.page("/policy/edit"), "/policy/try")
+    answer = place.bert.post("/policy/try", **fields, text=text)
+    assert answer.status_code == 422
+    assert where in answer.text
+    assert "/policy/accept" not in answer.text
+
+
+def test_the_users_policy_is_made_where_there_is_none_and_lookers_change_nothing(place: Place) -> None:
+    opened = place.bert.page("/policy/edit?layer=user")
+    assert "not there yet" in opened
+    accepting = sent(place.bert.post("/policy/try", **sent(opened, "/policy/try"), text=POLICY).text, "/policy/accept")
+    assert place.vera.post("/policy/accept", **accepting, read="yes", first=accepting["digest"][:6]).status_code == 403
+    assert place.bert.post("/policy/accept", **accepting, read="yes", first=accepting["digest"][:6]).status_code == 303
+    path = user_file(os.environ)
+    assert path is not None
+    assert place.live.workspace.parent in path.parents
+    assert path.read_text() == POLICY
+    assert place.bert.get("/policy/edit?layer=built-in").status_code == 404
+    assert "readonly" in place.vera.page("/policy/edit")

@@ -1,5 +1,5 @@
-"""The pages of guests: agents' sessions, one of them as a timeline, a call that waits for operators, and the policy
-(docs/guests.md, docs/policy.md).
+"""The pages of guests: agents' sessions, one of them as a timeline, and a call that waits for operators
+(docs/guests.md).
 
 A page decides nothing: it hands on what an operator says, with the digest that they were shown, and the guests' actor
 judges.
@@ -150,16 +150,6 @@ async def _decide(request: Request, decision: str) -> Response:
     return RedirectResponse("/agents", status_code=303)
 
 
-async def policy(request: Request) -> Response:
-    """``GET /policy``: the rules of every layer, and how often each decided."""
-    context = context_of(request)
-    found = (await context.standing("guests.policy")).document
-    return await context.page(
-        request, "policy.html", title="Policy", section="policy", live=("guest.policy_read",), policy=found,
-        command=("pmagent", "policy", "check"),
-    )
-
-
 def _number(request: Request) -> int:
     """The call's number. Raises HTTPException (404)."""
     given = str(request.path_params["number"])
@@ -182,5 +172,4 @@ routes: list[BaseRoute] = [
     Route(f"{_ONE}/reject", reject, methods=["POST"]),
     *(Route(f"{_ONE}/{word}", call, methods=["GET"]) for word in ("approve", "reject")),
     Route("/agents/{session}", show, methods=["GET"]),
-    Route("/policy", policy, methods=["GET"]),
 ]
