@@ -22,7 +22,7 @@ LONG_AGO = "2026-01-01T00:00:00.000000Z"
 
 def logged(workspace: Path, *calls: tuple[str, Answer], imported: int = 0) -> None:
     """A log of calls with their answers; the last ``imported`` ones are imported, and were seen at an old time."""
-    drafts = []
+    drafts = list[Draft]()
     for number, (line, answer) in enumerate(calls):
         facts = Call(harness="claude", session="s", tool="Bash", kind="shell", cwd="/w", root="/w",
                      commands=[Command(words=[*line.split()])])  # fmt: skip
@@ -42,8 +42,8 @@ def logged(workspace: Path, *calls: tuple[str, Answer], imported: int = 0) -> No
 
 
 def test_a_rule_is_held_against_live_and_imported_calls(tmp_path: Path) -> None:
-    live: list[tuple[str, Answer]] = [("make a", "ask"), ("make b", "deny"), ("make mischief", "deny"), ("rm x", "deny")]
-    logged(tmp_path, *live, ("make c", "ask"), ("make d", "ask"), imported=2)
+    live: list[tuple[str, Answer]] = [("make a", "ask"), ("make b", "deny"), ("make mischief", "deny")]
+    logged(tmp_path, *live, ("rm x", "deny"), ("make c", "ask"), ("make d", "ask"), imported=2)
     rules = policy(("Bash(make mischief *)", "deny"))
     found = try_rule(Layout(tmp_path).store, rules, MAKE, LONG_AGO)
     assert (found.calls, found.let, found.kept, found.whole) == (6, 4, 1, True)
