@@ -358,7 +358,7 @@ GUESTS: Final = Edge(
         "guests.written": Operation(
             perform="pmagent.guests.operations:written", alone="pmagent.guests.operations:written_alone", looks=True
         ),
-        "guests.policy_edit": Operation(perform="pmagent.guests.policy_edit:edit"),
+        "guests.policy_edit": Operation(perform="pmagent.guests.policy_accept:edit"),
         "guests.answer": Operation(perform="pmagent.guests.operations:answer", again=True),
         "guests.note": Operation(perform="pmagent.guests.operations:note", lowers=True, again=True),
         "guests.import": Operation(

@@ -242,8 +242,8 @@ def _without_call(state: GuestsState, position: int, end: str) -> GuestsState:
 def _on_call(state: GuestsState, event: Event, asked: GuestCallAsked) -> Decided:
     session = state.sessions.get(asked.session)
     calls = session.calls if session is not None else {}
-    for call in calls.values():
-        if asked.call and call.call == asked.call and call.agent == asked.facts.agent:
+    for call in calls.values() if asked.call else ():
+        if call.call == asked.call and call.agent == asked.facts.agent:
             yield _end(call, "it was asked again, and its end was not seen")
     if len(calls) >= CALLS_MAX:
         yield _end(next(iter(calls.values())), "so many calls of its session are open that it is given up")

@@ -187,8 +187,7 @@ def show(app: App, number: int, rule: str, format: str) -> int:
 def _tried(app: App, number: int, rule: str) -> Trial:
     """What the rule would have let through. Raises BadPolicy, CorruptLog."""
     from pmagent.events.log import now
-    from pmagent.guests.operations import policy_shown
-    from pmagent.guests.what_if import try_session_rule
+    from pmagent.guests.what_if import policy_shown, try_session_rule
 
     policy = policy_shown(ask(app, "guests.policy").document)
     return try_session_rule(app.layout.store, policy, rule, number, app.environ.get("HOME", ""), now())

@@ -12,6 +12,7 @@ import json
 import re
 import shlex
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -44,6 +45,7 @@ OLDEST: Final = {"claude": (2, 1, 295), "codex": (0, 124, 0)}
 """Claude Code takes ``onFailure`` from this version on, Codex runs hooks: earlier ones are refused in ``enforce``."""
 
 
+@lru_cache(maxsize=64)
 def too_old(harness: str, version: str) -> bool:
     """Whether a harness of this version cannot be trusted to refuse; "": its version is not known."""
     return bool(version) and tuple(int(part) for part in re.findall(r"\d+", version)) < OLDEST.get(harness, ())

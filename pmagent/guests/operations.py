@@ -21,7 +21,7 @@ from pmagent.actors.core.engine import Engine
 from pmagent.actors.guests.shown import in_short, readable
 from pmagent.actors.guests.state import Approval, GuestsState
 from pmagent.contracts.control import OperatorId, Why
-from pmagent.contracts.guest_calls import Policy, Rule
+from pmagent.contracts.guest_calls import Rule
 from pmagent.contracts.guests import (
     GUESTS,
     TEXT_CHARS_MAX,
@@ -239,13 +239,6 @@ async def policy(host: Host, arguments: dict[str, Any]) -> Answer:
         for layer in found.layers
     ]
     return Answer(document={"digest": found.digest, "layers": layers, "calls": counts.total()})
-
-
-def policy_shown(document: dict[str, Any]) -> Policy:
-    """The policy of an answer to ``guests.policy``."""
-    layers = [{**layer, "rules": [{name: value for name, value in rule.items() if name != "decided"}
-                                  for rule in layer["rules"]]} for layer in document["layers"]]  # fmt: skip
-    return msgspec.convert({"layers": layers, "digest": document["digest"]}, Policy)
 
 
 def _counted(reports: list[Report]) -> Counter[str]:

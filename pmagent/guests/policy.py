@@ -96,10 +96,15 @@ def policy_in_force(workspace: Path, session: Sequence[Rule] = ()) -> Policy:
     ])  # fmt: skip
 
 
-def cedar_files(workspace: Path, environ: Mapping[str, str]) -> list[Path]:
-    """Where policies in Cedar lie: the workspace's, the user's."""
+def policy_files(workspace: Path, environ: Mapping[str, str]) -> list[Path]:
+    """Where the rules lie: the workspace's, the user's."""
     own = user_file(environ)
-    return [(workspace / FILE).with_suffix(".cedar"), *([own.with_suffix(".cedar")] if own is not None else [])]
+    return [workspace / FILE, *([own] if own is not None else [])]
+
+
+def cedar_files(workspace: Path, environ: Mapping[str, str]) -> list[Path]:
+    """Where policies in Cedar lie: beside the rules."""
+    return [one.with_suffix(".cedar") for one in policy_files(workspace, environ)]
 
 
 def policy_of(layers: list[Layer]) -> Policy:

@@ -28,7 +28,6 @@ from pmagent.guests.policy import policy_of, session_rule
 from pmagent.log.source import position_at_time, time_at
 
 CHANGED_MAX: Final = 20
-MEMORY_MAX: Final = 100_000
 LATEST: Final = 100_000
 """A page looks at so many of the newest events at most, in blocks, the newest first, ..."""
 BLOCK: Final = 5_000
@@ -265,6 +264,13 @@ def compare(store: LogStore, policy: Policy, accepted: Policy, since: str) -> Co
     return found
 
 
+def policy_shown(document: dict[str, Any]) -> Policy:
+    """The policy of an answer to ``guests.policy``."""
+    layers = [{**layer, "rules": [{name: value for name, value in rule.items() if name != "decided"}
+                                  for rule in layer["rules"]]} for layer in document["layers"]]  # fmt: skip
+    return msgspec.convert({"layers": layers, "digest": document["digest"]}, Policy)
+
+
 def _newest_first(
     store: LogStore, found: Trial | Comparison, rejected: set[int] | None = None
 ) -> Iterator[Iterator[_Past]]:
@@ -290,18 +296,15 @@ def try_session_rule(store: LogStore, policy: Policy, match: str, approval: int,
 
 
 class _Judge:
-    """A policy's verdicts. A call that is like one before, in a like situation, has the same. ``labels``: those that
-    each session has by now."""
+    """A policy's verdicts. ``labels``: those that each session has by now."""
 
     def __init__(self, policy: Policy) -> None:
         self.labels: dict[str, list[Any]] = {}
         rules = [rule for layer in policy.layers for rule in layer.rules]
-        self._by_hour = any(rule.when.hours or rule.when.agent or rule.expires for rule in rules)
         self._policy = policy
         self._without = self._always = policy
         if any(_asks_for_the_unknown(rule) for rule in rules):
             self._without, self._always = _variant(policy, always=False), _variant(policy, always=True)
-        self._memory: dict[bytes, _Judged] = {}
 
     def past(self, past: _Past) -> _Judged:
         """The verdict on a call, with the labels that its session has; they are kept."""
@@ -316,17 +319,6 @@ class _Judge:
 
     def of(self, call: Call, situation: Situation, *, known: bool) -> _Judged:
         """The verdict; ``known``: the mode and branch are."""
-        like = call if self._by_hour else msgspec.structs.replace(call, session="", hour=0)
-        moment = situation.time if self._by_hour else ""
-        key = _encode((like, situation.mode, situation.labels, moment, known))
-        found = self._memory.get(key)
-        if found is None:
-            if len(self._memory) >= MEMORY_MAX:
-                self._memory.clear()
-            found = self._memory[key] = self._new(call, situation, known=known)
-        return found
-
-    def _new(self, call: Call, situation: Situation, *, known: bool) -> _Judged:
         if known or self._without is self._policy:
             return _Judged(judge(call, self._policy, situation), evaluable=True)
         without, always = judge(call, self._without, situation), judge(call, self._always, situation)
@@ -370,7 +362,6 @@ def document(found: Result) -> dict[str, Any]:
 _decode_asked: Final = msgspec.json.Decoder(_Asked).decode
 _decode_decided: Final = msgspec.json.Decoder(_Decided).decode
 _decode_refused: Final = msgspec.json.Decoder(_Refused).decode
-_encode: Final = msgspec.json.Encoder().encode
 
 
 def _calls(

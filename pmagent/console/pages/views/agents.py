@@ -24,8 +24,7 @@ from pmagent.contracts.control import REASON_CHARS_MAX
 from pmagent.contracts.guests import GUESTS
 from pmagent.events.errors import PmagentError
 from pmagent.events.log import now
-from pmagent.guests.operations import policy_shown
-from pmagent.guests.what_if import TRIED_DAYS, Trial, try_session_rule
+from pmagent.guests.what_if import TRIED_DAYS, Trial, policy_shown, try_session_rule
 from pmagent.projections.guests.report import CallLine
 from pmagent.service.wire import RemoteError
 

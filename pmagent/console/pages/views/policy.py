@@ -24,10 +24,9 @@ from pmagent.console.pages.context import PageContext, context_of, form_of, visi
 from pmagent.contracts.guest_calls import LayerName, Policy
 from pmagent.events.errors import PmagentError
 from pmagent.events.log import now
-from pmagent.guests.operations import policy_shown
 from pmagent.guests.policy import FILE
 from pmagent.guests.policy_edit import ELSEWHERE, BadEdit, Shown, Tried, seen, shown, tried
-from pmagent.guests.what_if import TRIED_DAYS
+from pmagent.guests.what_if import TRIED_DAYS, policy_shown
 from pmagent.service.wire import RemoteError
 
 LAYERS: Final[tuple[LayerName, ...]] = ("project", "user")
