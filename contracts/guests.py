@@ -161,7 +161,8 @@ class GuestCallAsked(GuestFact, frozen=True, kw_only=True):
 @event_type("guest.call_ended")
 class GuestCallEnded(GuestFact, frozen=True, kw_only=True):
     """A tool has returned. ``ok``: without an error; ``output``: the beginning of what it gave, masked; where that is
-    larger, the whole is the blob ``output_sha256`` of ``output_size`` bytes, and ``output_kept``."""
+    larger, the whole is the blob ``output_sha256`` of ``output_size`` bytes, and ``output_kept``. ``started``: the
+    subagent that it started, where its harness says so."""
 
     call: Name
     tool: Name
@@ -172,6 +173,7 @@ class GuestCallEnded(GuestFact, frozen=True, kw_only=True):
     output_size: Count = 0
     output_sha256: Annotated[Sha256, blob("output_size", "output_kept")] = ""
     output_kept: bool = False
+    started: Name = ""
 
 
 @event_type("guest.call_unseen")

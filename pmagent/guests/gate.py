@@ -367,7 +367,7 @@ async def _finished(host: Host, heard: dialects.Finished, common: dict[str, Any]
         given = {"output_sha256": stored.sha256, "output_size": stored.size, "output_kept": True}
     return GuestCallEnded(
         **common, **given, call=_name(heard.call), tool=_name(heard.tool), agent=_name(heard.agent), ok=heard.ok,
-        duration_ms=max(0, heard.duration_ms),
+        duration_ms=max(0, heard.duration_ms), started=_name(heard.started),
     )  # fmt: skip
 
 

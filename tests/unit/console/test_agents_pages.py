@@ -8,6 +8,7 @@ import json
 import os
 import re
 from collections.abc import Iterator
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -206,3 +207,49 @@ def test_the_users_policy_is_made_where_there_is_none_and_lookers_change_nothing
     assert path.read_text() == POLICY
     assert place.bert.get("/policy/edit?layer=built-in").status_code == 404
     assert "readonly" in place.vera.page("/policy/edit")
+
+
+def test_subagents_stand_under_the_call_that_started_them(place: Place) -> None:
+    write_policy(place.live.workspace, POLICY + "rules:\n  - {match: Agent, answer: allow}\n"
+                 "  - {match: Bash(make known *), label: private}\n")  # fmt: skip
+    place.live.run(partial(place.live.host.resources[Gate].follow_policy, at_once=True), place.live.host)
+
+    def agent(name: str, **within: Any) -> None:
+        given: dict[str, Any] = {"subagent_type": "worker", "prompt": "x"}
+        call: dict[str, Any] = {"tool_name": "Agent", "tool_use_id": name, "tool_input": given, **within}
+        place.told("PreToolUse", **call)
+
+    def bash(line: str, of: str) -> None:
+        call: dict[str, Any] = {"tool_name": "Bash", "tool_use_id": line, "tool_input": {"command": line}}
+        place.told("PreToolUse", agent_id=of, agent_type="worker", **call)
+
+    agent("first")
+    agent("second")
+    for name in ("one", "two"):  # they begin in the other order than they were asked for
+        place.told("SubagentStart", agent_id=name, agent_type="worker")
+    for call, name in (("first", "two"), ("second", "one")):
+        response = {"status": "async_launched", "agentId": name}
+        place.told("PostToolUse", tool_name="Agent", tool_use_id=call, tool_input={}, tool_response=response)
+    bash("make known 1", "one")
+    agent("inner", agent_id="one", agent_type="worker")
+    place.told("SubagentStart", agent_id="three", agent_type="worker")
+    bash("make known 3", "three")
+    bash("make known 2", "two")
+    bash("make known 4", "nobody")
+    place.asked("make known 5")
+    report = place.live.perform("guests.sessions", session="s").document
+    texts = {call["position"]: call["call"] for call in report["calls"]}
+    drawn = [(row["depth"], row.get("subagent") or texts[row["call"]]) for row in report["tree"]]
+    assert drawn == [
+        (0, "first"), (1, "two"), (2, "make known 2"), (0, "second"), (1, "one"), (2, "make known 1"), (2, "inner"),
+        (3, "three"), (4, "make known 3"), (0, "nobody"), (1, "make known 4"), (0, "make known 5"),
+    ]  # fmt: skip
+    assert report["subagents"]["one"]["gains"] == ["private"]
+    assert report["subagents"]["three"]["inherits"] == ["private"]
+    assert "inherits" not in report["subagents"]["one"]
+    shown = Page(place.bert.page("/agents/s")).text
+    assert "brings the labels private" in shown
+    assert "inherits the labels private" in shown
+    place.live.perform("guests.written")
+    text = (place.live.workspace / "guests/s.md").read_text()
+    assert "\n      - *subagent worker three*, inherits private\n        - " in text
