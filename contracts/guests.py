@@ -8,6 +8,7 @@ Causes and effects::
                               | guest.answer_refused
     guest.call_ended | guest.wait_ended | guest.session_ended -> guest.call_closed
     guest.session_ended -> guest.session_closed
+    guest.definitions_read -> guest.definitions_changed
     guest.policy_edit_requested -> guest.policy_edit_accepted | guest.policy_edit_refused
 
 Each call that was asked ends once: with ``guest.call_decided`` where that denies it in mode enforce (refused), else
@@ -22,7 +23,7 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import Meta
 
 from pmagent.contracts.control import REASON_CHARS_MAX, Channel, OperatorId
-from pmagent.contracts.guest_calls import Answer, Call, Harness, Policy, Rule, Verdict
+from pmagent.contracts.guest_calls import Answer, Call, Change, Definition, Harness, Policy, Rule, Verdict
 from pmagent.contracts.orchestra_events import NetContact
 from pmagent.contracts.payload import END, Payload, blob, event_type
 from pmagent.contracts.pla_events import Proof
@@ -198,6 +199,15 @@ class GuestChanged(GuestFact, frozen=True, kw_only=True):
     refused: bool = False
 
 
+@event_type("guest.definitions_read")
+class GuestDefinitionsRead(GuestFact, frozen=True, kw_only=True):
+    """What the session's harness goes by, as its files say: read at the start of a session and when they change, and
+    recorded where it is not what was recorded last."""
+
+    harness: Harness
+    definitions: list[Definition]
+
+
 @event_type("guest.noted")
 class GuestNoted(GuestFact, frozen=True, kw_only=True):
     """Somebody, or a script, notes something."""
@@ -368,6 +378,17 @@ class GuestSessionClosed(Payload, frozen=True, kw_only=True):
     refused: Count
     unknown: Count
     reasons: list[str] = []
+
+
+@event_type("guest.definitions_changed")
+class GuestDefinitionsChanged(Payload, frozen=True, kw_only=True):
+    """What the session's harness goes by is not what was read last, in this session or an earlier one; ``widens``:
+    one of the changes does."""
+
+    session: SessionId
+    harness: Harness
+    changes: list[Change]
+    widens: bool
 
 
 @event_type("guest.policy_edit_accepted")

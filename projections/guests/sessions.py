@@ -25,6 +25,7 @@ from pmagent.contracts.guests import (
     GuestCallEnded,
     GuestCallUnseen,
     GuestChanged,
+    GuestDefinitionsChanged,
     GuestFact,
     GuestNoted,
     GuestSessionClosed,
@@ -72,6 +73,7 @@ class GuestSessions:
         GuestSessionStarted, GuestSessionEnded, GuestAgentStarted, GuestAgentStopped, GuestCallAsked,
         GuestCallDecided, GuestCallEnded, GuestCallClosed, GuestCallUnseen, GuestChanged, GuestNoted,
         GuestApprovalAsked, GuestApprovalGiven, GuestApprovalRejected, GuestApprovalUsed, GuestSessionClosed,
+        GuestDefinitionsChanged,
     ))  # fmt: skip
 
     def initial(self) -> GuestsView:
@@ -128,20 +130,7 @@ def _after(report: Report, event: Event) -> Report:
         case GuestCallAsked():
             return _asked(report, event, data)
         case GuestCallDecided():
-            changed: dict[str, Any] = {
-                "answer": data.answer, "rules": data.verdict.rules, "approval": data.approval,
-                "reasons": [data.why] if data.why else data.verdict.reasons,
-            }  # fmt: skip
-            call = report.open.get(data.request)
-            passes = data.answer == "allow" or (call is not None and call.mode == "observe")
-            gains = data.verdict.gains if passes else []
-            labels = sorted({*data.labels, *gains})
-            counted = replace(report, labels=labels, **{data.answer: getattr(report, data.answer) + 1})
-            if call is not None and (new := [one for one in gains if one not in data.labels]):
-                changed["gains"], counted = new, _gaining(counted, call.agent, new)
-            if call is not None and call.mode == "enforce" and data.answer == "deny":
-                return _closed(counted, data.request, event.time, end="refused", **changed)
-            return _changed(counted, data.request, **changed)
+            return _decided(report, event, data)
         case GuestApprovalAsked():
             return _changed(report, data.approval, needed=data.needed)
         case GuestApprovalGiven(approval=number, operator_id=who):
@@ -157,10 +146,31 @@ def _after(report: Report, event: Event) -> Report:
                 report = _started(report, data.started, by)
             found = next((one for one in report.open.values() if one.call == call and call), None)
             return _changed(report, found.position, ok=ok, duration_ms=took) if found is not None else report
+        case GuestDefinitionsChanged(changes=changes):
+            for one in changes:
+                report = _listed(report, event, "changes", f"{one.kind} {one.name} {one.how}: {one.text}", one.path)
+            return report
         case GuestCallClosed(call_asked=position, end=end, why=why):
             return _closed(report, position, event.time, end=end, why=why)
         case _:
             return _of_session(report, event)
+
+
+def _decided(report: Report, event: Event, data: GuestCallDecided) -> Report:
+    changed: dict[str, Any] = {
+        "answer": data.answer, "rules": data.verdict.rules, "approval": data.approval,
+        "reasons": [data.why] if data.why else data.verdict.reasons,
+    }  # fmt: skip
+    call = report.open.get(data.request)
+    passes = data.answer == "allow" or (call is not None and call.mode == "observe")
+    gains = data.verdict.gains if passes else []
+    labels = sorted({*data.labels, *gains})
+    counted = replace(report, labels=labels, **{data.answer: getattr(report, data.answer) + 1})
+    if call is not None and (new := [one for one in gains if one not in data.labels]):
+        changed["gains"], counted = new, _gaining(counted, call.agent, new)
+    if call is not None and call.mode == "enforce" and data.answer == "deny":
+        return _closed(counted, data.request, event.time, end="refused", **changed)
+    return _changed(counted, data.request, **changed)
 
 
 def _of_session(report: Report, event: Event) -> Report:

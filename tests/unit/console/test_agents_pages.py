@@ -18,11 +18,14 @@ import pytest
 
 from pmagent.contracts.guests import (
     GuestApprovalGiven,
+    GuestDefinitionsChanged,
+    GuestDefinitionsRead,
     GuestPolicyEditAccepted,
     GuestPolicyEditRefused,
     GuestPolicyEditRequested,
     GuestPolicyRead,
 )
+from pmagent.guests import definitions
 from pmagent.guests.gate import Gate, Gone
 from pmagent.guests.policy import user_file
 from tests.conftest import fresh_example
@@ -76,6 +79,8 @@ async def _answered(live: LiveHost, line: bytes) -> bytes:
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
     workspace = fresh_example(tmp_path / "w")
     write_policy(workspace, POLICY)
     with (
@@ -253,3 +258,20 @@ def test_subagents_stand_under_the_call_that_started_them(place: Place) -> None:
     place.live.perform("guests.written")
     text = (place.live.workspace / "guests/s.md").read_text()
     assert "\n      - *subagent worker three*, inherits private\n        - " in text
+
+
+def test_what_an_agents_program_goes_by_is_recorded_and_a_new_server_is_told(place: Place) -> None:
+    servers = place.live.workspace / ".mcp.json"
+    for command in ("run", "run --evil"):
+        servers.write_text(json.dumps({"mcpServers": {"weather": {"command": command}}}))
+        place.told("SessionStart", source="resume")
+    first, second, third = place.events(GuestDefinitionsRead)
+    assert [len(one.definitions) for one in (first, second, third)] == [0, 1, 1]
+    added, changed = place.events(GuestDefinitionsChanged)
+    assert [(one.widens, one.changes[0].how) for one in (added, changed)] == [(True, "added"), (True, "changed")]
+    assert "server weather changed: run --evil" in Page(place.bert.page("/agents/s")).text
+    alerts = place.live.perform("alerts.list").document["open"]
+    assert [one["kind"] for one in alerts if one["kind"].startswith("guest")] == ["guest_definitions"]
+    last = definitions.recorded(place.live.host.layout.store, "claude")
+    assert last is not None
+    assert last[0].text == "run --evil"
