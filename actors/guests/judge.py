@@ -242,6 +242,8 @@ class _Known:
         return sorted(hits, key=lambda hit: hit.held.number)
 
 
+KNOWN_MAX: Final = 8
+"""So many policies are kept: who compares two judges by three variants of each."""
 _last: list[_Known] = []
 """The policies that were understood last; a policy is a value that does not change."""
 
@@ -252,7 +254,7 @@ def _understood(policy: Policy) -> _Known:
             return known
     known = _Known(policy)
     _last.insert(0, known)
-    del _last[4:]
+    del _last[KNOWN_MAX:]
     return known
 
 
