@@ -23,6 +23,9 @@ from pmagent.contracts.audit_facts import FILES_MAX, History, RepoSurvey
 SURVEY_BYTES: Final = 8 * 2**20
 """No survey is longer, encoded."""
 
+PROCESSES_MAX: Final = 8
+"""So many processes read a repository at most, each within the limit of memory."""
+
 _CHILD: Final = "pmagent.actors.audit.sources.repository.survey_child"
 _decoder: Final = msgspec.json.Decoder(Answer)  # made where there is one thread: surveys are read in several
 _PARTS: Final = ("files", "findings", "functions", "graphs", "terms", "unparsed")
@@ -71,6 +74,7 @@ def _read(
                 read_max=limits.files,
                 skip=dict(skip),
                 function_bytes=function_bytes,
+                processes=min(len(os.sched_getaffinity(0)), PROCESSES_MAX),
             )
         )
 
