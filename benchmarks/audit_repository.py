@@ -1,7 +1,7 @@
 """Surveying a generated repository, phase by phase, at three sizes, beside what nobody can do without.
 
 Beside the history stands ``git log`` alone, beside the survey ``ast.parse`` alone of the same files in the same run.
-The files are read by the processes of a survey, their start included; then, by this one alone and file by file: read and
+The files are read by the processes of a survey, their start included; then by this one alone, file by file: read and
 parsed, then the detectors. Memory is the most that the process which hands the files out has held.
 """
 
@@ -99,7 +99,7 @@ def _measure(source: Path) -> dict[str, float]:
         told["history"], past = _timed(lambda: history(clone.ask, REF))
         told["git_log"], _ = _timed(lambda: _git("-C", clone.top, "log", "--format=%H %cd", "--date=raw", REF))
         told["tree"], listed = _timed(lambda: tree(clone.ask, REF, LIMITS.clone_bytes))
-        told["read"], _ = _timed(lambda: surveys._read(clone, past, listed, LIMITS, str(parts), None, 0))
+        told["read"], _ = _timed(lambda: surveys.read_files(clone, past, listed, LIMITS, str(parts), None, 0))
         told |= _read(clone, listed, past)
     return told
 

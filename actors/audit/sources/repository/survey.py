@@ -47,11 +47,11 @@ def survey_repository(
     clone = fetch(repo_url, limits, folder, stop)
     past = history(clone.ask, REF)
     listed = tree(clone.ask, REF, limits.clone_bytes)
-    answer = _read(clone, past, listed, limits, folder, stop, function_bytes)
+    answer = read_files(clone, past, listed, limits, folder, stop, function_bytes)
     return fitted(_survey(clone, past, listed, answer))
 
 
-def _read(
+def read_files(
     clone: Clone,
     past: History,
     listed: Tree,
@@ -60,7 +60,7 @@ def _read(
     stop: threading.Event | None,
     function_bytes: int,
 ) -> Answer:
-    """Have the files read, in a process of its own."""
+    """Have the files read, in processes of their own. Raises SourceFailed."""
     files = _chosen(listed.files, limits.files)
 
     def request(skip: Mapping[str, str]) -> bytes:
