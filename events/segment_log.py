@@ -135,6 +135,10 @@ class SegmentLog:
         found = os.stat(self.place)
         return Identity(os.path.realpath(self.place), (found.st_dev, found.st_ino), found.st_uid)
 
+    def age(self) -> tuple[int, int]:
+        """See LogStore: files are replaced unnoticed."""
+        return 0, 0
+
     def written(self, position: int) -> tuple[int, str]:
         """See LogStore. Not by HEAD, which may be older than its segments after a power loss."""
         from pmagent.events.damage import sum_of

@@ -168,6 +168,9 @@ class LogStore(Protocol):
     def identity(self) -> Identity:
         """The place in which the log lies. Raises OSError (FileNotFoundError where there is none)."""
 
+    def age(self) -> tuple[int, int]:
+        """See ``Storage.age``. Raises NotFound where there is no log; OSError."""
+
     def written(self, position: int) -> tuple[int, str]:
         """The last position that has a line, durable or not, and the sum that the line at ``position`` claims ("":
         there is none): for comparing the log with what was durable in it. Raises NotFound, CorruptLog, OSError."""

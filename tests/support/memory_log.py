@@ -103,6 +103,10 @@ class MemoryLog:
         self.reader()
         return Identity(self.place, (0, self._number), os.getuid())
 
+    def age(self) -> tuple[int, int]:
+        """See LogStore."""
+        return 0, 0
+
     def written(self, position: int) -> tuple[int, str]:
         """See LogStore."""
         reader = self.reader()
