@@ -127,7 +127,7 @@ class LogMoved(PmagentError, exit_code=1):
     def __init__(self, place: str, to: str) -> None:
         super().__init__(
             f"the log in {place} was moved to {to}, and is only read here",
-            f"name that place in .pmagent/config.toml, under [storage]: log = \"{to}\" for a database, log_dir for a folder",
+            "name that place in .pmagent/config.toml, under [storage]: as log, if it is a database, else as log_dir",
         )
 
 

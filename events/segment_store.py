@@ -23,7 +23,7 @@ class SegmentStorage:
     opened.
     """
 
-    inline = True
+    is_local = True
     age = (0, 0)
 
     def __init__(self, disk: Disk, folder: str, new_log_id: str, segment_bytes: int = SEGMENT_BYTES) -> None:

@@ -56,10 +56,10 @@ class LogReader(StorageReader, Protocol):
 
 
 class Storage(LogReader, Protocol):
-    """One writer's view: reading, and appending batches. ``inline``: an append waits for nothing but a disk of this
+    """One writer's view: reading, and appending batches. ``is_local``: an append waits for nothing but a disk of this
     machine, so an event loop's thread may wait for it."""
 
-    inline: bool
+    is_local: bool
 
     @property
     def recovered(self) -> LogRecovered | None:

@@ -117,12 +117,24 @@ class Size(NamedTuple):
     blobs: int
 
 
+class Fault(NamedTuple):
+    """Something wrong with what holds a log, and what to change. ``grave``: no log is written there."""
+
+    found: str
+    mend: str
+    grave: bool = True
+
+
 class Lease(Protocol):
     """The right to write a log."""
 
-    def open(self) -> Storage:
-        """Open the log for writing; begins it where there is none. The storage must be closed before the lease ends.
-        Raises CorruptLog, OSError."""
+    def open(self, new_log_id: str = "") -> Storage:
+        """Open the log for writing; begins it where there is none, by default with a random id. The storage must be
+        closed before the lease ends. Raises CorruptLog, OSError."""
+
+    def close_for_good(self, to: str) -> None:
+        """Let nobody write the log any more: a copy goes on at ``to``. Reading it needs nothing. Raises OSError,
+        OutcomeUnknown."""
 
 
 class LogStore(Protocol):
@@ -144,7 +156,7 @@ class LogStore(Protocol):
 
     def lease(self, role: str) -> AbstractContextManager[Lease]:
         """Hold the lease of the log's one writer for the length of the block, in this ``role``. Entering raises
-        LogLocked when another one has it; OSError."""
+        LogLocked when another one has it; LogMoved for a log that was closed for good; OSError."""
 
     def holder(self) -> Holder:
         """The writer that has the lease, or had it last. Raises OSError."""
@@ -161,6 +173,10 @@ class LogStore(Protocol):
 
     def stat(self) -> Standing:
         """Look at the store without reading all of it. Raises OSError."""
+
+    def faults(self) -> list[Fault]:
+        """What is wrong with the database that holds the log; nothing of files, which have checks of their own. Raises
+        PmagentError where it cannot be reached or used."""
 
     def size(self) -> Size:
         """About how much there is to verify. Raises OSError."""

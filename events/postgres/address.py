@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from pmagent.events.errors import PmagentError
+from pmagent.events.evidence import is_address
 
-SCHEMES: Final = ("postgresql://", "postgres://")
 EXAMPLE: Final = "postgresql://db1,db2,db3/pmagent?sslmode=verify-full#lab"
 
 _LOG: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
@@ -31,11 +31,6 @@ class Address(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.dsn}#{self.log}" if self.log else self.dsn
-
-
-def is_address(text: str) -> bool:
-    """Whether ``text`` is meant as the address of a database, well formed or not."""
-    return text.startswith(SCHEMES)
 
 
 def parse_address(text: str, *, of_log: bool = True) -> Address:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 from pmagent.events.errors import PmagentError
 from pmagent.events.postgres.schema import PREPARE, VERSION
 from pmagent.events.postgres.session import Session
+from pmagent.events.store import Fault
 
 SERVER_MIN: Final = 150_000
 """PostgreSQL 15."""
@@ -17,20 +18,12 @@ class Unsafe(PmagentError, exit_code=2):
     """The server would acknowledge what a failure can take back, so no log is written there."""
 
 
-class Fault(NamedTuple):
-    """What is wrong, and what to change. ``grave``: a log is not written."""
-
-    found: str
-    mend: str
-    grave: bool = True
-
-
 def faults_of(facts: Mapping[str, str], *, replicated: bool) -> list[Fault]:
     """The faults that ``pm.facts`` tell of. Pure."""
     found = [
         Fault(f"{name} is {facts.get(name, 'unknown')}", mend)
         for name, good, mend in (
-            ("fsync", ("on",), "ALTER SYSTEM SET fsync = on, and restart: without it a power loss takes what was acknowledged"),
+            ("fsync", ("on",), "ALTER SYSTEM SET fsync = on, and reload"),
             ("full_page_writes", ("on",), "ALTER SYSTEM SET full_page_writes = on, and reload"),
             ("data_checksums", ("on",), "stop the server and run pg_checksums --enable: damaged pages are found then"),
             ("wal_level", ("replica", "logical"), "ALTER SYSTEM SET wal_level = replica, and restart"),
@@ -43,7 +36,8 @@ def faults_of(facts: Mapping[str, str], *, replicated: bool) -> list[Fault]:
     if int(number) < SERVER_MIN:
         found.append(Fault(f"the server has version {int(number) // 10_000}", "PostgreSQL 15 or later is needed"))
     if facts.get("version") != str(VERSION):
-        found.append(Fault(f"it has schema {facts.get('version')}, and {VERSION} is needed", f"its owner runs {PREPARE}"))
+        text = f"it has schema {facts.get('version')}, and {VERSION} is needed"
+        found.append(Fault(text, f"its owner runs {PREPARE}"))
     if facts.get("wal_sync_method", "").startswith("open_"):
         text = f"wal_sync_method is {facts['wal_sync_method']}, which some disks do not obey"
         found.append(Fault(text, "fdatasync is the default", grave=False))
@@ -56,7 +50,8 @@ def _of_replication(facts: Mapping[str, str]) -> list[Fault]:
     names = facts.get("synchronous_standby_names", "")
     one_node = "or say under [storage] that one server is enough: replicated = false"
     if not names:
-        return [Fault("synchronous_standby_names is empty: no commit waits for a standby", f"name the standbys, {one_node}")]
+        text = "synchronous_standby_names is empty: no commit waits for a standby"
+        return [Fault(text, f"name the standbys, {one_node}")]
     if names.strip() == "*":
         return [Fault("synchronous_standby_names is '*': whatever connects counts as a standby", "name the standbys")]
     if facts.get("standbys") == "0":
@@ -67,14 +62,17 @@ def _of_replication(facts: Mapping[str, str]) -> list[Fault]:
     return []
 
 
-def check_server(session: Session, *, replicated: bool) -> list[Fault]:
-    """Look at the server. Returns what it warns of. Raises Unsafe, Broken, Failed."""
+def faults_in(session: Session, *, replicated: bool) -> list[Fault]:
+    """The faults of the server. Raises Broken, Failed."""
     facts = {str(name): str(value) for name, value in session.ask(b"SELECT name, value FROM pm.facts()")}
-    found = faults_of(facts, replicated=replicated)
-    grave = [fault for fault in found if fault.grave]
+    return faults_of(facts, replicated=replicated)
+
+
+def check_server(session: Session, *, replicated: bool) -> None:
+    """Raises Unsafe for a server that no log is written on; Broken, Failed."""
+    grave = [fault for fault in faults_in(session, replicated=replicated) if fault.grave]
     if grave:
         raise Unsafe(
             f"the database on {session.host} must not hold a log: {'; '.join(fault.found for fault in grave)}",
             "; ".join(fault.mend for fault in grave),
         )
-    return found

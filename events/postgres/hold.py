@@ -13,7 +13,7 @@ from pmagent.events.errors import LogMoved, PmagentError
 from pmagent.events.postgres.address import Address
 from pmagent.events.postgres.checks import Unsafe, check_server
 from pmagent.events.postgres.reader import PAUSE_SECONDS, Head, explained, head_of
-from pmagent.events.postgres.session import Broken, Failed, Session, Unreachable, sessions
+from pmagent.events.postgres.session import RUNS, Broken, Failed, Session, Unreachable, sessions
 
 TAKE_SECONDS: Final = 10.0
 """So long one host has to confirm a take-over: without a standby it never does."""
@@ -24,9 +24,9 @@ _LOCK: Final = b"SELECT pg_try_advisory_lock(28781, $1)"
 
 
 class Claim(NamedTuple):
-    """The words of one holder about itself. ``token``: this lease's alone; ``origin``: of all that hold the same lock of
-    one machine while they live; ``note`` and ``since``: for people. ``replicated``: what a standby has not confirmed
-    does not count."""
+    """The words of one holder about itself. ``token``: this lease's alone; ``origin``: the same for all that hold one
+    lock of one machine while they live; ``note`` and ``since``: for people. ``replicated``: what a standby has not
+    confirmed does not count."""
 
     token: str
     origin: str
@@ -76,14 +76,14 @@ class Hold:
     def _take(self, expected: int, seconds: float) -> tuple[Session, Head]:
         until = monotonic() + seconds
         while True:
-            error: PmagentError = Unreachable(f"{self.address} cannot be reached", "see that the database runs")
+            error: PmagentError = Unreachable(f"{self.address} cannot be reached", RUNS)
             try:
                 for session in sessions(self.address):
                     try:
                         return session, self._take_on(session, expected)
                     except Broken as broken:
                         what = f"{session.host} did not let the log {self.address.log} be taken: {broken}"
-                        error = Unreachable(what, "see that the database and its standbys run; pmagent doctor")
+                        error = Unreachable(what, RUNS)
                     except Failed as failed:
                         error = explained(failed, session.host)
                     except Unsafe as unsafe:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from time import monotonic, sleep
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -11,7 +13,16 @@ from pmagent.events.errors import CorruptLog, EventsLost, NotFound, PmagentError
 from pmagent.events.event import Tail
 from pmagent.events.postgres.address import Address
 from pmagent.events.postgres.schema import PREPARE, VERSION, schema_version
-from pmagent.events.postgres.session import ANSWER_SECONDS, Broken, DatabaseRefused, Failed, Session, Unreachable, sessions
+from pmagent.events.postgres.session import (
+    ANSWER_SECONDS,
+    RUNS,
+    Broken,
+    DatabaseRefused,
+    Failed,
+    Session,
+    Unreachable,
+    sessions,
+)
 from pmagent.events.storage import CHUNK_BYTES
 
 T = TypeVar("T")
@@ -94,7 +105,8 @@ def explained(failed: Failed, host: str) -> PmagentError:
         return CorruptLog(f"database on {host}", 0, 0, str(failed))
     if failed.state in ("3F000", "42P01", "42883"):
         return DatabaseRefused(f"the database on {host} is not prepared for logs", f"its owner runs: {PREPARE}")
-    hint = "the owner of the database lets this role write or read logs: docs/machines.md" if failed.state == "42501" else ""
+    may = "the owner of the database lets this role write or read logs: docs/machines.md"
+    hint = may if failed.state == "42501" else ""
     return DatabaseRefused(f"the database on {host} refuses: {failed}", hint)
 
 
@@ -116,7 +128,7 @@ def connected(address: Address, *, standby: bool = False) -> tuple[Session, Head
         except BaseException:
             session.close()
             raise
-    raise Unreachable(f"{address} cannot be reached: {told}", "see that the database runs; pmagent doctor")
+    raise Unreachable(f"{address} cannot be reached: {told}", RUNS)
 
 
 def _of_another_release(session: Session, version: int) -> DatabaseRefused:
@@ -185,7 +197,7 @@ class PostgresReader:
             if left <= 0:
                 return False
             with self._lock:
-                self._trying(lambda wait=min(left, POLL_SECONDS): self._waited(position, wait))
+                self._trying(partial(self._waited, min(left, POLL_SECONDS)))
         return True
 
     def close(self) -> None:
@@ -206,7 +218,7 @@ class PostgresReader:
         self._session, self._listens = session, False
         self._log_no, self._log_id = head.log_no, head.log_id
 
-    def _trying(self, work: Any) -> Any:
+    def _trying(self, work: Callable[[], T]) -> T:
         """``work`` on a session; on another one where it breaks."""
         with self._lock:
             until = monotonic() + OUTAGE_SECONDS
@@ -217,7 +229,7 @@ class PostgresReader:
                     return work()
                 except Broken as broken:
                     self.close()
-                    last: PmagentError = Unreachable(f"{self._address} cannot be reached: {broken}", "see that it runs")
+                    last: PmagentError = Unreachable(f"{self._address} cannot be reached: {broken}", RUNS)
                 except Unreachable as error:
                     last = error
                 if monotonic() > until:
@@ -266,7 +278,8 @@ class PostgresReader:
 
     def _fetched(self, position: int, end: int, size: int) -> bytes:
         """Lines from ``position`` on, whole pages up to ``size`` bytes and one more."""
-        found, wanted = [], position
+        found: list[bytes] = []
+        wanted = position
         for first, last, lines in self._pages(position, end, size):
             if found and first != wanted:
                 break  # the next reading tells
@@ -275,7 +288,8 @@ class PostgresReader:
             if lines.count(b"\n") != last - first + 1 or not lines.endswith(b"\n"):
                 if found:
                     break
-                raise CorruptLog(f"page {first}", 0, wanted, f"it holds not the {last - first + 1} lines that it should")
+                why = f"it does not hold {last - first + 1} whole lines"
+                raise CorruptLog(f"page {first}", 0, wanted, why)
             found.append(lines[_offset(lines, wanted - first) :] if first < wanted else lines)
             wanted = last + 1
         if not found:
@@ -285,7 +299,7 @@ class PostgresReader:
             return joined[: _offset(joined, end - position + 1)]
         return b"".join(found)
 
-    def _waited(self, position: int, seconds: float) -> None:
+    def _waited(self, seconds: float) -> None:
         session = self._session
         assert session is not None, "opened by _trying"
         if session.is_standby:

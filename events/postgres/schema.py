@@ -43,9 +43,8 @@ def _prepare(session: Session, writers: Sequence[str], readers: Sequence[str]) -
     if found > VERSION:
         raise DatabaseRefused(f"{session.host} has schema {found} of a later pmagent", "use that release")
     statements = ["BEGIN", "SELECT pg_advisory_xact_lock(28781)"]
-    for role in _ROLES:
-        if not session.ask(b"SELECT 1 FROM pg_roles WHERE rolname = $1", role):
-            statements.append(f"CREATE ROLE {role} NOLOGIN")
+    there = {name for (name,) in session.ask(b"SELECT rolname::text FROM pg_roles")}
+    statements += [f"CREATE ROLE {role} NOLOGIN" for role in _ROLES if role not in there]
     if not _is_superuser(session):
         statements.append("GRANT pm_owner TO CURRENT_USER")
     for group, names in (("pm_writer", writers), ("pm_reader", readers)):

@@ -33,6 +33,8 @@ CONNECT_SECONDS: Final = 5.0
 ANSWER_SECONDS: Final = 30.0
 """So long a statement may take that waits for no standby."""
 
+RUNS: Final = "see that the database and its standbys run; pmagent doctor"
+
 _BINARY: Final = pq.Format.BINARY
 _TEXT: Final = pq.Format.TEXT
 _GOOD: Final = frozenset((pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK, pq.ExecStatus.EMPTY_QUERY))
@@ -107,7 +109,7 @@ class Session:
         if not self._is_private():
             self.close()
             raise DatabaseRefused(
-                f"{self.host} is reached over a network, and sslmode is not verify-full: its answers could be anybody's",
+                f"{self.host} is reached over a network, and sslmode is not verify-full: anybody could answer for it",
                 "put sslmode=verify-full into the address, and the authority's certificate where sslrootcert says",
             )
 
@@ -177,9 +179,8 @@ class Session:
 
     def cut(self) -> None:
         """Shut the socket, so that nothing more of ours is sent, and nothing waited for."""
-        with suppress(OSError, PsycopgError):
-            with socket.socket(fileno=os.dup(self._connection.socket)) as wire:
-                wire.shutdown(socket.SHUT_RDWR)
+        with suppress(OSError, PsycopgError), socket.socket(fileno=os.dup(self._connection.socket)) as wire:
+            wire.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Let go of the connection. Idempotent."""
@@ -290,7 +291,7 @@ def sessions(address: Address, seconds: float = CONNECT_SECONDS, *, standby: boo
             found = True
             yield Session(target, seconds)
     if not found:
-        raise Unreachable(f"{address} cannot be reached: {'; '.join(told)}", "see that the database runs; pmagent doctor")
+        raise Unreachable(f"{address} cannot be reached: {'; '.join(told)}", RUNS)
 
 
 def targets(address: Address) -> list[tuple[str, str]]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from time import monotonic, sleep
 from typing import Final, NoReturn
 
-from pmagent.events.errors import DiskFull, Deposed, EventsLost, LogMoved, OutcomeUnknown, PmagentError, TailMoved
+from pmagent.events.errors import Deposed, DiskFull, EventsLost, LogMoved, OutcomeUnknown, PmagentError, TailMoved
 from pmagent.events.event import Tail
 from pmagent.events.line import check_batch
 from pmagent.events.postgres.checks import Unsafe, check_server
@@ -32,7 +32,7 @@ PAGE_BYTES: Final = 256 * 1024
 """A page holds so many bytes at most, or one line."""
 
 _APPEND: Final = b"SELECT pm.append($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
-_TELL: Final = b"SELECT pm.tell($1, $2, $3, $4)"
+_TELL: Final = b"SELECT pm.tell($1, $2, $3, false)"
 _WAKE: Final = b"SELECT pg_notify($1, '')"
 _SYSTEM: Final = b"SELECT timeline FROM pm.system()"
 
@@ -42,7 +42,7 @@ class PostgresStorage:
     notification must never wait for standbys, as it keeps every other one of the server waiting."""
 
     recovered: None = None
-    inline = False
+    is_local = False
 
     def __init__(self, hold: Hold, log_id: str) -> None:
         self._hold = hold
@@ -105,7 +105,7 @@ class PostgresStorage:
         now = monotonic()
         try:
             side = self._beside()
-            ((held,),) = side.ask(_TELL, self._hold.head.log_no, self._hold.head.epoch, self._tail.position, False)
+            ((held,),) = side.ask(_TELL, self._hold.head.log_no, self._hold.head.epoch, self._tail.position)
             if now - self._checked > CHECK_SECONDS:
                 check_server(side, replicated=self._hold.claim.replicated)
                 self._checked = now

@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from pmagent.events.blobs import BlobStore
 from pmagent.events.damage import sum_of
@@ -21,12 +21,14 @@ from pmagent.events.event import format_time
 from pmagent.events.lock import WriterLock, is_locked
 from pmagent.events.named_blobs import BlobCheck
 from pmagent.events.postgres.address import Address
-from pmagent.events.postgres.checks import Fault, check_server
+from pmagent.events.postgres.checks import faults_in
 from pmagent.events.postgres.hold import Claim, Hold, Taken
 from pmagent.events.postgres.reader import Head, PostgresReader, asked, connected, explained, head_of
 from pmagent.events.postgres.session import Broken, Failed, Session, Unreachable
 from pmagent.events.postgres.storage import PostgresStorage
-from pmagent.events.store import Holder, Identity, LocalFiles, Part, Size, Standing, Verification
+from pmagent.events.store import Fault, Holder, Identity, LocalFiles, Part, Size, Standing, Verification
+
+T = TypeVar("T")
 
 LEASE_SECONDS: Final = 30.0
 """So long a holder on another machine is watched that holds no lock any more, and has not let go of the log."""
@@ -45,7 +47,6 @@ _PLACE: Final = b"""
 SELECT s.system_id, d.oid, d.datname FROM pm.system() s, pg_database d WHERE d.datname = current_database()
 """
 _TIMELINE: Final = b"SELECT timeline FROM pm.system()"
-_NOBODY: Final = Head(0, "", 0, "", "", "", "", 0, True, True, 0, 0, "", bytes(32), 0, "")
 
 
 class PostgresLog:
@@ -69,7 +70,7 @@ class PostgresLog:
 
     def exists(self) -> bool:
         """See LogStore."""
-        return self._asking(lambda _session, head: bool(head.log_id), none=False)
+        return self._asking(lambda _session, head: head is not None and bool(head.log_id))
 
     def reader(self) -> PostgresReader:
         """See LogStore."""
@@ -85,10 +86,10 @@ class PostgresLog:
         """See LogStore. ``seize``: take the log over from a holder whose lease is known to have ended; its session may
         still hold its lock. Raises LogMoved; Unreachable, Unsafe, DatabaseRefused, too."""
         note = f"pid {os.getpid()} on {socket.gethostname()}, {role}"
-        lock = WriterLock(self._lock, note.replace(f" on {socket.gethostname()}", "")) if self._lock else None
+        lock = WriterLock(self._lock, f"pid {os.getpid()}, {role}") if self._lock is not None else None
         try:
             claim = Claim(secrets.token_hex(16), self._origin(), note, format_time(datetime.now(UTC)), self._replicated)
-            epoch = self._asking(lambda session, head: self._free(session, head, claim, seize=seize), none=0)
+            epoch = self._asking(lambda session, head: self._free(session, head, claim, seize=seize), standby=False)
             try:
                 hold = Hold(self._address, claim, epoch)
             except Taken as taken:
@@ -104,12 +105,13 @@ class PostgresLog:
     def holder(self) -> Holder:
         """See LogStore."""
         here = self._lock is not None and is_locked(self._lock)
-        head, locked = self._asking(lambda session, head: (head, _is_locked(session, head)), none=(_NOBODY, False))
-        match = _NOTE.fullmatch(head.holder)
-        if match is None:
-            return Holder(here or locked, head.holder)
+        head, locked = self._asking(lambda session, head: (head, _is_locked(session, head)))
+        note = head.holder if head is not None else ""
+        match = _NOTE.fullmatch(note)
+        if head is None or match is None:
+            return Holder(here or locked, note)
         ours = here if self._lock is not None else match[2] == socket.gethostname()
-        return Holder(here or locked, head.holder, int(match[1]) if ours else 0, match[3], head.since)
+        return Holder(here or locked, note, int(match[1]) if ours else 0, match[3], head.since)
 
     def verify(
         self, *, decode: bool = False, blobs: BlobCheck | None = None, progress: Callable[[int], None] | None = None
@@ -117,15 +119,17 @@ class PostgresLog:
         """See LogStore."""
         from pmagent.events.postgres.verifying import PageVerifier
 
-        return self._asking(lambda session, head: PageVerifier(session, self._begun(head), decode, blobs, progress).run())
+        return self._asking(
+            lambda session, head: PageVerifier(session, self._begun(head), decode, blobs, progress).run()
+        )
 
     def stat(self) -> Standing:
         """See LogStore. All pages are one part."""
-        return self._asking(self._standing, none=Standing("", (), None, [], 0, 0, [], ""))
+        return self._asking(self._standing)
 
     def size(self) -> Size:
         """See LogStore."""
-        lines = self._asking(lambda session, head: int(asked(session, _BYTES, head.log_no)[0][0]), none=0)
+        lines = self._asking(lambda session, head: _bytes_of(session, head) if head is not None else 0)
         return Size(lines, sum(path.lstat().st_size for path in self._blobs.glob("??/*")))
 
     def identity(self) -> Identity:
@@ -134,7 +138,7 @@ class PostgresLog:
 
     def age(self) -> tuple[int, int]:
         """See LogStore: the log's epoch and the timeline of the database."""
-        return self._asking(lambda session, head: (self._begun(head).epoch, asked(session, _TIMELINE)[0][0]))
+        return self._asking(lambda session, head: (self._begun(head).epoch, int(asked(session, _TIMELINE)[0][0])))
 
     def written(self, position: int) -> tuple[int, str]:
         """See LogStore."""
@@ -147,40 +151,37 @@ class PostgresLog:
         """See LogStore: the blobs, and the lock of this machine."""
         return LocalFiles((self._blobs,), (), (self._lock,) if self._lock is not None else ())
 
-    def check(self) -> list[Fault]:
-        """Look at the server as a writer does, and return what is only warned of. Raises Unsafe, Unreachable,
-        DatabaseRefused."""
+    def faults(self) -> list[Fault]:
+        """See LogStore."""
 
-        def looked(session: Session, _head: Head) -> list[Fault]:
+        def looked(session: Session, _head: Head | None) -> list[Fault]:
             try:
-                return check_server(session, replicated=self._replicated)
+                return faults_in(session, replicated=self._replicated)
             except Failed as failed:
                 raise explained(failed, session.host) from failed
 
-        return self._asking(looked, none=None, standby=False)
+        return self._asking(looked, standby=False)
 
-    def _asking(self, work: Callable[[Session, Head], Any], none: Any = NotFound, *, standby: bool = True) -> Any:
-        """``work`` with a session and the log's row. ``none`` is the answer where there is no such log; by default that
-        is an error, NotFound."""
+    def _asking(self, work: Callable[[Session, Head | None], T], *, standby: bool = True) -> T:
+        """``work`` with a session and the log's row, if there is one."""
         self._permit()
         session, head = connected(self._address, standby=standby)
         with closing(session):
-            if head is None and none is NotFound:
-                head = self._begun(_NOBODY)
-            if head is None and none is not None:
-                return none
             try:
-                return work(session, head or _NOBODY)
+                return work(session, head)
             except Broken as broken:
                 raise Unreachable(f"the connection to {session.host} broke: {broken}", "try again") from broken
 
-    def _begun(self, head: Head) -> Head:
-        if not head.log_id:
-            raise NotFound(f"there is no log in {self.place}", "pmagent init makes a workspace, pmagent up starts its log")
+    def _begun(self, head: Head | None) -> Head:
+        if head is None or not head.log_id:
+            hint = "pmagent init makes a workspace, pmagent up starts its log"
+            raise NotFound(f"there is no log in {self.place}", hint)
         return head
 
-    def _free(self, session: Session, head: Head, claim: Claim, *, seize: bool) -> int:
+    def _free(self, session: Session, head: Head | None, claim: Claim, *, seize: bool) -> int:
         """The epoch to raise, of a log that nobody holds. Raises LogLocked, LogMoved."""
+        if head is None:
+            return 0
         if head.moved_to:
             raise LogMoved(self.place, head.moved_to)
         if seize or head.released:
@@ -202,19 +203,19 @@ class PostgresLog:
             raise LogLocked(self.place, head.holder)
         return head.epoch
 
-    def _standing(self, session: Session, head: Head) -> Standing:
-        if not head.log_id:
+    def _standing(self, session: Session, head: Head | None) -> Standing:
+        if head is None or not head.log_id:
             return Standing("", (), None, [], 0, 0, [], "")
-        size = int(asked(session, _BYTES, head.log_no)[0][0])
+        size = _bytes_of(session, head)
         parts = [Part("pages", 1, head.position, size, sealed=bool(head.moved_to))] if head.position else []
         trouble = f"it was moved to {head.moved_to}" if head.moved_to else ""
         return Standing(head.log_id, (head.tail,), head.tail, parts, 0, size, [], trouble)
 
-    def _identified(self, session: Session, head: Head) -> Identity:
-        self._begun(head)
+    def _identified(self, session: Session, head: Head | None) -> Identity:
+        number = self._begun(head).log_no
         ((system_id, database, name),) = asked(session, _PLACE)
         place = f"postgresql://{system_id}/{name}#{self._address.log}"
-        return Identity(place, (system_id, database << 32 | head.log_no), os.getuid())
+        return Identity(place, (system_id, database << 32 | number), os.getuid())
 
     def _origin(self) -> str:
         """The same for all that hold this machine's lock of the log, one after the other; "" where there is none."""
@@ -231,30 +232,26 @@ class PostgresLease:
     def __init__(self, hold: Hold) -> None:
         self._hold = hold
 
-    def open(self) -> PostgresStorage:
+    def open(self, new_log_id: str = "") -> PostgresStorage:
         """See Lease."""
-        hold = self._hold
-        try:
-            ((log_id,),) = hold.session.ask(_BEGIN, hold.head.log_no, hold.head.epoch, secrets.token_hex(16))
-            hold.sure()
-        except Failed as failed:
-            raise explained(failed, hold.session.host) from failed
-        except Broken as broken:
-            raise Unreachable(f"the connection to {hold.session.host} broke: {broken}", "try again") from broken
-        return PostgresStorage(hold, log_id)
+        return PostgresStorage(self._hold, str(self._call(_BEGIN, new_log_id or secrets.token_hex(16))))
 
     def close_for_good(self, to: str) -> None:
         """Nobody writes the log any more: a copy goes on at ``to``. Raises Unreachable, DatabaseRefused, LogLocked."""
+        if not self._call(_MOVE, to):
+            raise LogLocked(str(self._hold.address), "another process")
+
+    def _call(self, sql: bytes, given: str) -> Any:
+        """Run one of the functions that change the row; what it returns, which is durable then."""
         hold = self._hold
         try:
-            ((moved,),) = hold.session.ask(_MOVE, hold.head.log_no, hold.head.epoch, to)
+            rows = hold.session.ask(sql, hold.head.log_no, hold.head.epoch, given)
             hold.sure()
         except Failed as failed:
             raise explained(failed, hold.session.host) from failed
         except Broken as broken:
             raise Unreachable(f"the connection to {hold.session.host} broke: {broken}", "try again") from broken
-        if not moved:
-            raise LogLocked(str(hold.address), "another process")
+        return rows[0][0] if rows else None
 
 
 def _let_go(hold: Hold) -> None:
@@ -267,6 +264,12 @@ def _let_go(hold: Hold) -> None:
         hold.close()
 
 
-def _is_locked(session: Session, head: Head) -> bool:
+def _bytes_of(session: Session, head: Head) -> int:
+    return int(asked(session, _BYTES, head.log_no)[0][0])
+
+
+def _is_locked(session: Session, head: Head | None) -> bool:
+    if head is None:
+        return False
     ((count,),) = asked(session, _LOCKED, head.log_no)
     return bool(count)

@@ -51,7 +51,8 @@ class PageVerifier(LineVerifier):
                 if (found := self._check_page(first, last, batch, lines)) is not None:
                     return found
                 if written < epoch:
-                    return Finding(f"page {first}", 0, first, f"epoch {written} wrote it, behind a page of epoch {epoch}")
+                    why = f"epoch {written} wrote it, behind a page of epoch {epoch}"
+                    return Finding(f"page {first}", 0, first, why)
                 after, epoch = first, written
             if not pages or pages[-1][0] > self._head.position or self._checker.tail.position >= self._head.position:
                 break

@@ -98,6 +98,8 @@ def all_checks(
         checks.append(Check("variables", "warn", f"mean nothing: {', '.join(unknown)}", "pmagent help environment"))
     layout = Layout(workspace)
     looks: dict[str, Callable[[Layout], Check]] = {**_LOOKS, "log": partial(_log, note=note)}
+    if layout.evidence.database:
+        looks["database"] = _database
     looks["programs"] = partial(_programs, environ=environ)
     looks["notifications"] = partial(_notifications, environ=environ)
     looks["guests"] = partial(_guests, environ=environ)
@@ -243,6 +245,17 @@ def _log(layout: Layout, note: Callable[[str], None]) -> Check:
         return Check("log", "fail", f"corrupt: {where}: {found.reason}", remedy)
     amount = f"{result.events:,} events, {sized(result.bytes)}; {blobs.checked:,} blobs, {sized(blobs.bytes)}"
     return Check("log", "ok", f"intact: {amount}; position {result.tail.position}")
+
+
+def _database(layout: Layout) -> Check:
+    """Whether the database that holds the log promises what a log needs."""
+    store = layout.store
+    found = store.faults()
+    text, mend = "; ".join(fault.found for fault in found), "; ".join(fault.mend for fault in found)
+    if found:
+        return Check("database", "fail" if any(fault.grave for fault in found) else "warn", text, mend)
+    how = "an event counts when a standby has it" if layout.evidence.replicated else "one server, without a standby"
+    return Check("database", "ok", f"{store.place}: {how}")
 
 
 def _trust(layout: Layout) -> Check:
