@@ -20,6 +20,7 @@ TAKE_SECONDS: Final = 10.0
 
 _TAKE: Final = b"SELECT taken FROM pm.take($1, $2, $3, $4, $5, $6, $7)"
 _UNSAFE: Final = b"SELECT pm.unsafe($1)"
+TIMELINE: Final = b"SELECT timeline FROM pm.system()"
 _LOCK: Final = b"SELECT pg_try_advisory_lock(28781, $1)"
 
 
@@ -49,6 +50,7 @@ class Hold:
     def __init__(self, address: Address, claim: Claim, expected: int) -> None:
         self.address = address
         self.claim = claim
+        self.timeline = 0
         self.session, self.head = self._take(expected, 0.0)
 
     def take_again(self, seconds: float) -> Head:
@@ -112,5 +114,6 @@ class Hold:
             raise LogMoved(str(self.address), head.moved_to)
         if not taken or head.token != claim.token:
             raise Taken(head)
+        ((self.timeline,),) = session.ask(TIMELINE)
         session.ask(_LOCK, head.log_no)  # a hint for others: an earlier connection of ours may have it still
         return head

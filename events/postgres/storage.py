@@ -34,7 +34,6 @@ PAGE_BYTES: Final = 256 * 1024
 _APPEND: Final = b"SELECT pm.append($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
 _TELL: Final = b"SELECT pm.tell($1, $2, $3, false)"
 _WAKE: Final = b"SELECT pg_notify($1, '')"
-_SYSTEM: Final = b"SELECT timeline FROM pm.system()"
 
 
 class PostgresStorage:
@@ -54,12 +53,11 @@ class PostgresStorage:
         self._side: Session | None = None
         self._told = 0.0
         self._checked = self._vouched = monotonic()
-        ((self._timeline,),) = hold.session.ask(_SYSTEM)
 
     @property
     def age(self) -> tuple[int, int]:
         """See Storage."""
-        return self._hold.head.epoch, self._timeline
+        return self._hold.head.epoch, self._hold.timeline
 
     def log_id(self) -> str:
         """See LogReader."""

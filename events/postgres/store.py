@@ -22,7 +22,7 @@ from pmagent.events.lock import WriterLock, is_locked
 from pmagent.events.named_blobs import BlobCheck
 from pmagent.events.postgres.address import Address
 from pmagent.events.postgres.checks import faults_in
-from pmagent.events.postgres.hold import Claim, Hold, Taken
+from pmagent.events.postgres.hold import TIMELINE, Claim, Hold, Taken
 from pmagent.events.postgres.reader import Head, PostgresReader, asked, connected, explained, head_of
 from pmagent.events.postgres.session import Broken, Failed, Session, Unreachable
 from pmagent.events.postgres.storage import PostgresStorage
@@ -46,7 +46,6 @@ WHERE l.locktype = 'advisory' AND l.classid = 28781 AND l.objid = $1 AND l.objsu
 _PLACE: Final = b"""
 SELECT s.system_id, d.oid, d.datname FROM pm.system() s, pg_database d WHERE d.datname = current_database()
 """
-_TIMELINE: Final = b"SELECT timeline FROM pm.system()"
 
 
 class PostgresLog:
@@ -138,7 +137,7 @@ class PostgresLog:
 
     def age(self) -> tuple[int, int]:
         """See LogStore: the log's epoch and the timeline of the database."""
-        return self._asking(lambda session, head: (self._begun(head).epoch, int(asked(session, _TIMELINE)[0][0])))
+        return self._asking(lambda session, head: (self._begun(head).epoch, int(asked(session, TIMELINE)[0][0])))
 
     def written(self, position: int) -> tuple[int, str]:
         """See LogStore."""
@@ -184,10 +183,10 @@ class PostgresLog:
             return 0
         if head.moved_to:
             raise LogMoved(self.place, head.moved_to)
-        if seize or head.released:
-            return self._unlocked(session, head, seize=seize)
+        if seize or (claim.origin and claim.origin == head.origin):  # it held the lock that we hold now: it is no more
+            return head.epoch
         self._unlocked(session, head)
-        if claim.origin and claim.origin == head.origin:  # it held the lock that we hold now, so it is no more
+        if head.released:
             return head.epoch
         # A failure of the database takes its locks away, and leaves the holder alive.
         until = monotonic() + LEASE_SECONDS
@@ -196,12 +195,12 @@ class PostgresLog:
             found = head_of(session, self._address.log)
             if found is None or found.renewals != head.renewals:
                 raise LogLocked(self.place, head.holder)
-        return self._unlocked(session, head)
-
-    def _unlocked(self, session: Session, head: Head, *, seize: bool = False) -> int:
-        if not seize and _is_locked(session, head):
-            raise LogLocked(self.place, head.holder)
+        self._unlocked(session, head)
         return head.epoch
+
+    def _unlocked(self, session: Session, head: Head) -> None:
+        if _is_locked(session, head):
+            raise LogLocked(self.place, head.holder)
 
     def _standing(self, session: Session, head: Head | None) -> Standing:
         if head is None or not head.log_id:

@@ -9,12 +9,15 @@ import os
 import pwd
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
+from time import monotonic
 from typing import Final
 
 import pytest
@@ -132,12 +135,25 @@ class Server:
     def kill(self) -> None:
         """Kill it and all of its processes, as a power cut does."""
         pid = self._pid()
-        for one in (pid, *_children(pid)):
-            with suppress(ProcessLookupError):
-                os.kill(one, signal.SIGKILL)
+        self._signal(signal.SIGKILL)
         while _is_alive(pid):
             os.sched_yield()
         (self.data / "postmaster.pid").unlink()
+
+    def pause(self) -> None:
+        """Stop all of its processes where they are."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let them go on."""
+        if (self.data / "postmaster.pid").exists():
+            self._signal(signal.SIGCONT)
+
+    def _signal(self, number: int) -> None:
+        pid = self._pid()
+        for one in (pid, *_children(pid)):
+            with suppress(ProcessLookupError):
+                os.kill(one, number)
 
     def stop(self) -> None:
         """Stop it, if it runs."""
@@ -200,3 +216,143 @@ def one_server(**settings: str) -> Iterator[Server]:
             yield server
         finally:
             server.stop()
+
+
+class Cluster:
+    """A primary ``a`` whose commits wait for one of the standbys ``b`` and ``c``."""
+
+    def __init__(self, folder: Path) -> None:
+        self.a = Server.made(folder / "a")
+        self.a.prepare()
+        self.b, self.c = (self.a.standby(folder / name, name) for name in "bc")
+        self.a.configure(synchronous_standby_names=BOTH)
+        self.a.reload()
+        until(lambda: self.a.sql(_IN_STEP) == "2", "both standbys follow")
+
+    def stop(self) -> None:
+        """Stop all of it."""
+        for server in (self.a, self.b, self.c):
+            server.resume()
+            server.stop()
+
+    def fail_over(self) -> None:
+        """Let ``b`` be the primary, or ``c`` where that has more, and the other one its standby. ``a`` was killed."""
+        where = [server.sql("SELECT pg_last_wal_receive_lsn() - '0/0'") for server in (self.b, self.c)]
+        new, other = (self.b, self.c) if int(where[0]) >= int(where[1]) else (self.c, self.b)
+        source = f"host={new.folder} user=postgres application_name={other.folder.name}"
+        other.sql(f"ALTER SYSTEM SET primary_conninfo = '{source}'")
+        new.configure(synchronous_standby_names=f"ANY 1 ({other.folder.name})")
+        new.promote()
+        new.reload()
+        other.reload()
+
+    def address(self, log: str) -> Address:
+        """A log, wherever the primary is; the first one stands first."""
+        hosts = ",".join(str(server.folder) for server in (self.a, self.b, self.c))
+        return Address(f"postgresql:///postgres?host={hosts}&user={WRITER}", log)
+
+
+BOTH: Final = "ANY 1 (b, c)"
+_IN_STEP: Final = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'quorum' AND state = 'streaming'"
+
+
+@contextmanager
+def cluster() -> Iterator[Cluster]:
+    """Three servers."""
+    with servers() as folder:
+        made = Cluster(folder)
+        try:
+            yield made
+        finally:
+            made.stop()
+
+
+def until(holds: Callable[[], bool], what: str) -> None:
+    """Look until it ``holds``. Each look asks a server, which takes its time."""
+    end = monotonic() + SECONDS
+    while not holds():
+        assert monotonic() < end, f"not within {SECONDS} s: {what}"
+
+
+class Proxy:
+    """Stands between clients and ``server``, at a socket in ``folder``, and cuts the connection after so many bytes."""
+
+    def __init__(self, server: Server, folder: Path) -> None:
+        self.folder = folder
+        self.seen: tuple[bytearray, bytearray] = (bytearray(), bytearray())  # to the server, to the client
+        self._server = str(server.folder / ".s.PGSQL.5432")
+        self._cut: tuple[int, int] | None = None
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(str(folder / ".s.PGSQL.5432"))
+        self._listener.listen()
+        self._lock = threading.Lock()
+        self._threads = [threading.Thread(target=self._accept)]
+        self._threads[0].start()
+
+    def arm(self, way: int, after: int) -> None:
+        """From now on, cut the connection that is the first to have carried ``after`` bytes more that ``way`` (0: to the
+        server, 1: to the client): that many arrive."""
+        with self._lock:
+            self.seen[0].clear()
+            self.seen[1].clear()
+            self._cut = (way, after)
+
+    def watch(self) -> None:
+        """From now on, note what is carried, and cut nothing."""
+        self.arm(0, 1 << 60)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the connection was cut."""
+        return self._cut is None
+
+    def close(self) -> None:
+        """Let nobody in any more, and wait for the end of those who are in: they have closed their connections."""
+        self._listener.shutdown(socket.SHUT_RDWR)
+        for thread in self._threads:
+            thread.join(SECONDS)
+        self._listener.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            self._threads.append(threading.Thread(target=self._serve, args=(client,)))
+            self._threads[-1].start()
+
+    def _serve(self, client: socket.socket) -> None:
+        with client, socket.socket(socket.AF_UNIX) as server:
+            server.connect(self._server)
+            back = threading.Thread(target=self._carry, args=(1, server, client))
+            back.start()
+            self._carry(0, client, server)
+            back.join()
+
+    def _carry(self, way: int, given: socket.socket, taken: socket.socket) -> None:
+        with suppress(OSError):
+            while data := given.recv(65536):
+                with self._lock:
+                    kept = len(data)
+                    if self._cut is not None and self._cut[0] == way:
+                        kept = min(kept, self._cut[1] - len(self.seen[way]))
+                    self.seen[way].extend(data[:kept])
+                    cut = self._cut is not None and len(self.seen[self._cut[0]]) >= self._cut[1]
+                    if cut:
+                        self._cut = None
+                taken.sendall(data[:kept])
+                if cut:
+                    break
+        for one in (given, taken):
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+
+
+def ends_of_messages(data: bytes) -> list[int]:
+    """Where the messages end that ``data`` consists of."""
+    ends, at = [], 0
+    while at < len(data):
+        at += 1 + int.from_bytes(data[at + 1 : at + 5], "big")
+        ends.append(at)
+    return ends
