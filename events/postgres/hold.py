@@ -112,6 +112,8 @@ class Hold:
             raise Failed("42501", f"this role may not begin the log {self.address.log}")
         if head.moved_to:
             raise LogMoved(str(self.address), head.moved_to)
+        if not taken and head.epoch == expected:
+            raise Failed("42501", f"the log {self.address.log} belongs to another role")
         if not taken or head.token != claim.token:
             raise Taken(head)
         ((self.timeline,),) = session.ask(TIMELINE)

@@ -99,6 +99,8 @@ class Session:
             standby, pid = (found.get_value(0, column) or b"" for column in range(2))
         except PsycopgError as error:
             raise Broken(_line(str(error))) from error
+        self.host = self._connection.host.decode("utf-8", "replace") or "the server"
+        """The host, for people."""
         self.is_standby = standby == b"t"
         if int(pid) != self._connection.backend_pid:
             self.close()
@@ -112,11 +114,6 @@ class Session:
                 f"{self.host} is reached over a network, and sslmode is not verify-full: anybody could answer for it",
                 "put sslmode=verify-full into the address, and the authority's certificate where sslrootcert says",
             )
-
-    @property
-    def host(self) -> str:
-        """The host, for people."""
-        return self._connection.host.decode("utf-8", "replace") or "the server"
 
     def ask(self, sql: bytes, *given: object, seconds: float = ANSWER_SECONDS) -> list[tuple[Any, ...]]:
         """Run one statement, in a transaction of its own, and return its rows. int, str, bytes and None are given;

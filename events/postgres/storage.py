@@ -105,7 +105,7 @@ class PostgresStorage:
             side = self._beside()
             ((held,),) = side.ask(_TELL, self._hold.head.log_no, self._hold.head.epoch, self._tail.position)
             if now - self._checked > CHECK_SECONDS:
-                check_server(side, replicated=self._hold.claim.replicated)
+                check_server(self._hold.session, replicated=self._hold.claim.replicated)
                 self._checked = now
         except (Broken, Failed, Unsafe) as trouble:
             self._leave_side()

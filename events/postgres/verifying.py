@@ -17,6 +17,9 @@ from pmagent.events.verify import LineVerifier
 _PAGES: Final = b"""
 SELECT first, last, batch, epoch, lines FROM pm.page WHERE log_no = $1 AND first > $2 ORDER BY first LIMIT $3
 """
+_BEYOND: Final = b"""
+SELECT min(p.first) FROM pm.log l JOIN pm.page p ON p.log_no = l.log_no AND p.first > l.position WHERE l.log_no = $1
+"""
 _PAGES_AT_ONCE: Final = 16
 
 
@@ -60,6 +63,9 @@ class PageVerifier(LineVerifier):
         if tail.position < self._head.position:
             missing = self._head.position - tail.position
             return Finding(f"page {tail.position + 1}", 0, tail.position + 1, f"{missing} durable events are missing")
+        ((beyond,),) = asked(self._session, _BEYOND, self._head.log_no)
+        if beyond is not None:
+            return Finding(f"page {beyond}", 0, beyond, "it lies behind the end that the log's row notes")
         return None
 
     def _check_page(self, first: int, last: int, batch: int, lines: bytes) -> Finding | None:

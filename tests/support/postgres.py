@@ -138,7 +138,8 @@ class Server:
         self._signal(signal.SIGKILL)
         while _is_alive(pid):
             os.sched_yield()
-        (self.data / "postmaster.pid").unlink()
+        for left in (self.data / "postmaster.pid", self.folder / ".s.PGSQL.5432.lock"):
+            left.unlink()  # a number may be another process's by now
 
     def pause(self) -> None:
         """Stop all of its processes where they are."""
