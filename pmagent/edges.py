@@ -14,6 +14,7 @@ CORE: Final = Edge(
             perform="pmagent.service.operations:status", alone="pmagent.service.operations:status_alone", looks=True,
             quick="pmagent.service.operations:status_now",
         ),
+        "figures": Operation(perform="pmagent.service.operations:figures"),
         "rebuild": Operation(
             perform="pmagent.service.operations:rebuild", alone="pmagent.service.operations:rebuild_alone"
         ),
@@ -29,7 +30,7 @@ CORE: Final = Edge(
     },
     views=tuple(
         f"pmagent.console.pages.views.{name}"
-        for name in ("now", "control", "log", "event", "integrity", "help", "theme", "entrance")
+        for name in ("now", "control", "search", "log", "event", "integrity", "help", "theme", "entrance")
     ),
     sections=(
         Section(

@@ -169,7 +169,8 @@ class PageContext:
             position=getattr(request.state, "position", 0), command=command_line(command),
             log_id=self.log_id() if visitor is not None else "", standing=standing, trouble=trouble,
             silent_since=silent_since, theme=request.cookies.get("theme", "auto"), here=_here(request),
-            csrf=visitor.csrf if visitor is not None else "", workspace=str(self.workspace), **context,
+            density=request.cookies.get("density", "roomy"), csrf=visitor.csrf if visitor is not None else "",
+            workspace=str(self.workspace), **context,
         )
         return HTMLResponse(text.encode("utf-8", "backslashreplace"), status_code=status)
 

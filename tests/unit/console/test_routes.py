@@ -236,6 +236,7 @@ TABLE: Final[dict[tuple[str, str], Row]] = {
     ("GET", "/sessions/{session_id}/frames/{position}"): Row(
         lambda world: world.bob.get(f"/sessions/{world.session}/frames/{world.frame}"), none=404
     ),
+    ("GET", "/search"): Row(_get("/search?q=pla")),
     ("GET", "/log"): Row(_get("/log?type=pla.*&n=5")),
     ("GET", "/log/find"): Row(_get("/log/find?id=3"), 303, leads="/log/3"),
     ("GET", "/log/{position}"): Row(_get("/log/2"), none=404),
