@@ -100,7 +100,11 @@ def _check_beginning(reader: StorageReader, log_id: str, storage: Storage, place
         raise NoCopy(f"{place} holds another log, {storage.log_id()}", "name a place where none is")
     if tail.position > reader.tail().position:
         raise NoCopy(f"{place} goes on to position {tail.position}, beyond its source", "it is the newer of the two")
-    if tail.position and _tail_at(reader.read(tail.position, 1), tail.position) != tail:
+    following = reader.read(tail.position + 1, 1)
+    if tail.position and (
+        _tail_at(reader.read(tail.position, 1), tail.position) != tail
+        or (following and _tail_at(following, tail.position + 1).batch == tail.batch)  # it ends within a batch
+    ):
         raise NoCopy(f"{place} parted from its source before position {tail.position}", "name a place where none is")
 
 

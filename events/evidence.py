@@ -26,9 +26,6 @@ from pmagent.events.user_state import accepted_powers
 FOLDER: Final = ".pmagent"
 """The folder of a workspace that belongs to pmagent; agents and tasks can never write it."""
 
-ADDRESSES: Final = ("postgresql://", "postgres://")
-"""How the address of a log in a database begins."""
-
 CONFIG: Final = f"{FOLDER}/config.toml"
 
 DATABASE_POWER: Final = "setting: storage.log = "
@@ -126,11 +123,6 @@ def log_in(folder: Path, segment_bytes: int = SEGMENT_BYTES) -> LogStore:
     """The store of the log in ``folder``, whether or not that is a workspace's: for reading and checking it, and for
     programs that keep a log without a workspace. ``segment_bytes``: the size at which a new segment begins."""
     return SegmentLog(str(folder), (folder, folder.parent / "LOCK"), segment_bytes=segment_bytes)
-
-
-def is_address(text: str) -> bool:
-    """Whether ``text`` is meant as the address of a database, well formed or not."""
-    return text.startswith(ADDRESSES)
 
 
 def log_dir(workspace: Path) -> Path | None:

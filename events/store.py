@@ -9,13 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
 from pmagent.events.event import Tail
 from pmagent.events.named_blobs import BlobCheck, BlobsChecked
 from pmagent.events.storage import Blobs, LogReader, Storage
+
+ADDRESSES: Final = ("postgresql://", "postgres://")
+"""How the address of a log in a database begins."""
+
+
+def is_address(text: str) -> bool:
+    """Whether ``text`` is meant as the address of a database, well formed or not."""
+    return text.startswith(ADDRESSES)
 
 
 class Finding(msgspec.Struct, frozen=True):

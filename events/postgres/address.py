@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from pmagent.events.errors import PmagentError
-from pmagent.events.evidence import is_address
+from pmagent.events.store import is_address
 
 EXAMPLE: Final = "postgresql://db1,db2,db3/pmagent?sslmode=verify-full#lab"
 

@@ -21,9 +21,13 @@ from pmagent.events.postgres.address import Address
 try:
     from psycopg import pq
     from psycopg.errors import Error as PsycopgError
-except ImportError as error:  # pragma: no cover - tests run with the extra
-    raise PmagentError(
-        f"the log lies in PostgreSQL, and its client is not installed ({error})",
+except ImportError:
+
+    class ClientMissing(PmagentError, exit_code=2):
+        """The extra that reaches PostgreSQL is not installed."""
+
+    raise ClientMissing(
+        "the log lies in PostgreSQL, and psycopg is not installed, which reaches it",
         "install pmagent with its extra pg: uv tool install 'pmagent[pg]'",
     ) from None
 

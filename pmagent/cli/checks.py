@@ -69,15 +69,6 @@ class Check(msgspec.Struct, frozen=True):
     remedy: str = ""
 
 
-def settings_of(flag: str | None, environ: Mapping[str, str]) -> list[dict[str, object]]:
-    """Each setting with its value and where it came from; [] when they are not understood."""
-    try:
-        resolved = resolve(flag, environ)
-    except ConfigError:
-        return []
-    return [{"key": key, "value": value, "origin": origin} for key, (value, origin) in resolved.origins.items()]
-
-
 def all_checks(
     flag: str | None, environ: Mapping[str, str], note: Callable[[str], None] = lambda _: None
 ) -> list[Check]:
@@ -249,13 +240,11 @@ def _log(layout: Layout, note: Callable[[str], None]) -> Check:
 
 def _database(layout: Layout) -> Check:
     """Whether the database that holds the log promises what a log needs."""
-    store = layout.store
-    found = store.faults()
-    text, mend = "; ".join(fault.found for fault in found), "; ".join(fault.mend for fault in found)
-    if found:
-        return Check("database", "fail" if any(fault.grave for fault in found) else "warn", text, mend)
+    if found := layout.store.faults():
+        state: State = "fail" if any(fault.grave for fault in found) else "warn"
+        return Check("database", state, "; ".join(one.found for one in found), "; ".join(one.mend for one in found))
     how = "an event counts when a standby has it" if layout.evidence.replicated else "one server, without a standby"
-    return Check("database", "ok", f"{store.place}: {how}")
+    return Check("database", "ok", f"{layout.store.place}: {how}")
 
 
 def _trust(layout: Layout) -> Check:

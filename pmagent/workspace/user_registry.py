@@ -25,8 +25,9 @@ from pmagent.events import user_state
 from pmagent.events.atomic import write_atomic
 from pmagent.events.errors import CorruptLog, NotFound, PmagentError
 from pmagent.events.event import Event, Tail
-from pmagent.events.evidence import is_address, log_in
+from pmagent.events.evidence import log_in
 from pmagent.events.storage import Storage
+from pmagent.events.store import is_address
 from pmagent.events.user_state import entry_name, state_folder
 from pmagent.service.log_files import check_files, shown
 from pmagent.workspace.git import GitSilent, tracked
@@ -73,8 +74,7 @@ class EventsGone(CorruptLog):
 
 
 class LogOlder(PmagentError, exit_code=4):
-    """The log is an older state of itself, or of the database that holds it, than was seen here: a server that was left
-    behind by a failure and came back, or a restored backup."""
+    """The log, or the database that holds it, is an older state than was seen here: a server came back, or a backup."""
 
     def __init__(self, found: tuple[int, int], known: tuple[int, int], place: str) -> None:
         now, before = (f"epoch {epoch} on timeline {timeline}" for epoch, timeline in (found, known))
@@ -91,10 +91,10 @@ class LogMissing(PmagentError, exit_code=4):
         where, name = shown(place), f"log {known.log_id}"
         if known.folder != _text(os.path.realpath(place)) and log_in(Path(known.folder)).exists():
             what = f"{name} lies in {shown(known.folder)}, and there is none in {where}, where the settings look"
-            there = shown(Path(place).parent)
-            mend = f"move it and the blobs beside it to {there}, or change log_dir under [storage] back"
-            if is_address(place):
-                mend = f"pmagent log copy {shown(known.folder)} {shown(place)}, or take log under [storage] away"
+            mend = f"pmagent log copy {shown(known.folder)} {where}, or take log under [storage] away"
+            if not is_address(place):
+                there = shown(Path(place).parent)
+                mend = f"move it and the blobs beside it to {there}, or change log_dir under [storage] back"
         else:
             gone = f"; its events 1 to {known.position} are gone" if known.position else ""
             what = f"{name} was here, and {where} holds none{gone}"
@@ -387,8 +387,7 @@ class Keeper:
 
     def register(self) -> None:
         """Write the entry. Raises RegistryUnusable, OSError."""
-        known = self._current()
-        Registry().note(self._layout.workspace, known)
+        Registry().note(self._layout.workspace, known := self._current())
         self._written, self.idle = known, False
 
     def write(self) -> None:

@@ -16,12 +16,12 @@ from urllib.parse import parse_qs, urlsplit
 
 from pmagent.events.commit import Committer
 from pmagent.events.event import Draft
-from pmagent.events.evidence import is_address, log_in
+from pmagent.events.evidence import log_in
 from pmagent.events.log import now, opening_events
 from pmagent.events.postgres.address import parse_address
 from pmagent.events.postgres.store import PostgresLog
 from pmagent.events.sequencer import Sequencer
-from pmagent.events.store import LogStore
+from pmagent.events.store import LogStore, is_address
 from tests.support.forked import Fork, serve
 
 SEGMENT_BYTES = 20_000

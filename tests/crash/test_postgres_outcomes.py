@@ -1,4 +1,4 @@
-"""A log in PostgreSQL whose answers are lost, wait, or come with a warning: each batch is in the log once, or nobody was
+"""A log in PostgreSQL whose answers are lost, wait, or come with a warning: each batch is in it once, or nobody was
 told that it is."""
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Waiting:
     def _run(self) -> None:
         try:
             self._writer.write([draft(self._number)])
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - it is raised where the end is waited for
             self.error = error
 
 
@@ -180,7 +180,7 @@ def test_without_standbys_nothing_is_acknowledged_and_with_one_again_it_goes_on(
     check(log, writer, ["note-1", "note-2"])
 
 
-def test_of_takers_that_race_for_one_epoch_one_wins(three: Cluster, log: PostgresLog) -> None:
+def test_of_takers_that_race_for_one_epoch_one_wins(log: PostgresLog) -> None:
     with log.lease("tests") as lease:
         storage = lease.open()
         begun(storage)
@@ -193,7 +193,7 @@ def test_of_takers_that_race_for_one_epoch_one_wins(three: Cluster, log: Postgre
     def race(number: int) -> None:
         gate.wait(SECONDS)
         try:
-            won.append(Hold(address, Claim(f"token-{number}", "", f"pid {number} on x, tests", "", True), epoch))
+            won.append(Hold(address, Claim(f"token-{number}", "", f"pid {number} on x, tests", "", replicated=True), epoch))
         except Taken as taken:
             lost.append(taken)
 
@@ -233,8 +233,7 @@ def test_a_holder_that_is_idle_learns_that_its_log_was_taken_over(log: PostgresL
         old = first.open()
         begun(old)
         old.settle()
-        with log.lease("others", seize=True):
-            with pytest.raises(Deposed):
-                old.settle()
+        with log.lease("others", seize=True), pytest.raises(Deposed):
+            old.settle()
         with pytest.raises(Deposed):
             old.append_batch(old.tail(), [], Tail())

@@ -291,7 +291,7 @@ class Proxy:
         self._threads[0].start()
 
     def arm(self, way: int, after: int) -> None:
-        """From now on, cut the connection that is the first to have carried ``after`` bytes more that ``way`` (0: to the
+        """From now on, cut the connection that is the first to have carried ``after`` bytes that ``way`` (0: to the
         server, 1: to the client): that many arrive."""
         with self._lock:
             self.seen[0].clear()

@@ -11,7 +11,8 @@ import msgspec
 from pmagent.cli.frame import App, command
 from pmagent.cli.output import Styled
 from pmagent.events.errors import NotFound, PmagentError
-from pmagent.events.evidence import is_address, log_at, log_in
+from pmagent.events.evidence import log_at, log_in
+from pmagent.events.store import is_address
 from pmagent.exitcodes import Exit
 from pmagent.log.source import store_at
 from pmagent.when import sized
