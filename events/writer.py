@@ -144,8 +144,8 @@ class Writer:
         out now; the appender must then let the loop go on if ``must_yield`` says so. Raises OutcomeUnknown after an
         earlier failure."""
         if (
-            not self._may_inline or (self._busy and not self._handed) or self._failed or self._stopping
-            or self._using.locked()
+            not self._may_inline or (self._busy and not self._handed)
+            or self._failed or self._stopping or self._using.locked()
             or not 0 < len(events) <= INLINE_EVENTS_MAX
             or (len(events[0].raw) if len(events) == 1 else sum(map(len, map(_raw, events)))) > INLINE_BYTES_MAX
             or not self._rule.permits(appender := asyncio.current_task(), now := monotonic())
