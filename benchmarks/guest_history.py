@@ -24,7 +24,7 @@ import msgspec
 from benchmarks.guests import _daemon
 from benchmarks.harness import Bench, Row, Spread, alternate
 from pmagent.actors.guests.judge import judge
-from pmagent.contracts.guest_calls import Situation
+from pmagent.contracts.guest_calls import Policy, Situation
 from pmagent.contracts.guests import GuestCallAsked
 from pmagent.contracts.payload import decode
 from pmagent.events.reader import events
@@ -109,13 +109,18 @@ def _history(bench: Bench) -> list[Row]:
     rules = "version: 1\nallow:\n" + "".join(f"  - Bash(tool{n} run *)\n" for n in range(25))
     rules += "deny:\n" + "".join(f"  - Edit(./area{n}/**)\n" for n in range(25))
     layer = rules_of(rules, "project", "bench", "/root")
-    policy = policy_of([layer if one.name == "project" else one for one in read_policy(workspace).layers])
-    rate = Spread.of([_judged(lambda: what_if(Layout(workspace).store, policy)) for _ in range(bench.runs)])
+
+    def policy() -> Policy:
+        """Another one each time: nothing that was found for the one before helps."""
+        return policy_of([layer if one.name == "project" else one for one in read_policy(workspace).layers])
+
+    rate = Spread.of([_judged(lambda: what_if(Layout(workspace).store, policy())) for _ in range(bench.runs)])
     with closing(Layout(workspace).store.reader()) as log:
         asked = [decode("guest.call_asked", one.data) for one in events(log) if one.type == "guest.call_asked"]
     facts = [one.facts for one in asked if isinstance(one, GuestCallAsked)]
     situation = Situation(mode="NORMAL")
-    judging = _processor(lambda: [judge(one, policy, situation) for one in facts])
+    fresh = policy()
+    judging = _processor(lambda: [judge(one, fresh, situation) for one in facts])
     return [
         Row(
             what="guests: import of transcripts", figure=imported, unit="calls/s of processor time",
