@@ -262,6 +262,8 @@ class _Known:
         return not (together.fullmatch(part.text.lstrip("/")) or together.fullmatch(inside(part.text, root) or ""))
 
 
+KNOWN_MAX: Final = 8
+"""So many policies are kept: who compares two judges by three variants of each."""
 _last: list[_Known] = []
 """The policies that were understood last; a policy is a value that does not change."""
 
@@ -272,7 +274,7 @@ def _understood(policy: Policy) -> _Known:
             return known
     known = _Known(policy)
     _last.insert(0, known)
-    del _last[4:]
+    del _last[KNOWN_MAX:]
     return known
 
 

@@ -11,7 +11,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -267,8 +267,9 @@ class Gate:
         """The session is held against its transcript; calls that no hook told of are recorded first."""
         session = common["session"]
         proof = await anyio.to_thread.run_sync(
-            held, host.layout.store, message.harness, session, heard.transcript, abandon_on_cancel=True
-        )
+            held, host.layout.store, message.harness, session, heard.transcript,
+            partial(digest_of, self.key(host), message.harness, session), abandon_on_cancel=True,
+        )  # fmt: skip
         for call in proof.unseen:
             fact = unseen(call, common, host.runtime.intake.masked)
             id = f"guest.unseen:{session}:{call.agent}:{call.call}"
@@ -290,10 +291,10 @@ class Gate:
             self._key = log_key(host.layout.key)
         return self._key
 
-    async def follow_policy(self, host: Host) -> None:
+    async def follow_policy(self, host: Host, *, at_once: bool = False) -> None:
         """Record the policy if its files are not as they were."""
         now = time.monotonic()
-        if self._paths and now < self._looked + LOOK_SECONDS:
+        if self._paths and not at_once and now < self._looked + LOOK_SECONDS:
             return
         if not self._paths or _marks(self._paths) != self._marks:
             async with self._reading:  # whoever else asks waits: it holds for them, too

@@ -59,7 +59,7 @@ class BadImport(PmagentError, exit_code=2):
 
 
 class _Arguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    harness: Literal["claude", "codex"]
+    harness: Literal["claude", "codex", "gemini"]
     path: str
 
 
@@ -109,7 +109,7 @@ class Importer:
     """Makes drafts of what transcripts tell and the log ``store`` does not know; blocking."""
 
     def __init__(
-        self, harness: Literal["claude", "codex"], root: str, intake: Intake, key: bytes, store: LogStore
+        self, harness: Literal["claude", "codex", "gemini"], root: str, intake: Intake, key: bytes, store: LogStore
     ) -> None:
         self.found = Found()
         self._harness = harness

@@ -17,7 +17,7 @@ from pmagent.events.errors import PmagentError
 from pmagent.guests.dialects import Asked
 
 KEY_BYTES: Final = 32
-PROSE: Final = {"Bash": ("description",), "Task": ("description",), "Agent": ("description",)}
+PROSE: Final = dict.fromkeys(("Bash", "Task", "Agent", "bash", "task", "run_shell_command"), ("description",))
 """Fields of an input that only tell people what it is for: an approval does not depend on them."""
 
 _canonical: Final = msgspec.json.Encoder(order="sorted").encode
