@@ -256,10 +256,10 @@ class _Known:
             flags = re.DOTALL | re.IGNORECASE | re.ASCII
             together = re.compile("|".join(f"(?:{one})" for one in known) or "(?!)", flags)
             self._free[kind] = together if len(known) == len(patterns) else None
-        together = self._free[kind]
-        if together is None:
+        free = self._free[kind]
+        if free is None:
             return False
-        return not (together.fullmatch(part.text.lstrip("/")) or together.fullmatch(inside(part.text, root) or ""))
+        return not (free.fullmatch(part.text.lstrip("/")) or free.fullmatch(inside(part.text, root) or ""))
 
 
 KNOWN_MAX: Final = 8
