@@ -1,10 +1,10 @@
 """The hook as a whole process; importing transcripts; judging what a log holds by another policy.
 
 The hook asks a real daemon, which has recorded the call, durably, before it answers; beside it start an interpreter
-that does nothing, and nah, a published hook that judges by itself and asks no daemon, in the same turns. The import stands beside decoding each line of the transcripts and masking all
-that was decoded. Lines and their lengths are those of a session of 20 calls that Claude Code 2.1.330 recorded: a call
-returns 3.5 kB, and two copies of requests of 22 kB each stand beside it.
-The policy has 50 rules, and every call of the log is another one.
+that does nothing, and nah, a published hook that judges by itself and asks no daemon, in the same turns. The import
+stands beside decoding each line of the transcripts and masking all that was decoded. Lines and their lengths are those
+of a session of 20 calls that Claude Code 2.1.330 recorded: a call returns 3.5 kB, and two copies of requests of 22 kB
+each stand beside it. The policy has 50 rules, and every call of the log is another one.
 """
 
 from __future__ import annotations
