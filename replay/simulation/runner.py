@@ -103,8 +103,8 @@ class SimSummary(msgspec.Struct, frozen=True):
 class SimulationFailed(PmagentError, exit_code=70):
     """An invariant did not hold in a run; the message names the seed and how to see it again."""
 
-    def __init__(self, seed: int | None, version: str, reason: str) -> None:
-        again = f"pmagent sim --seed {seed}" if seed is not None else "the choices that were drawn"
+    def __init__(self, seed: int | None, version: str, reason: str, options: str = "") -> None:
+        again = f"pmagent sim --seed {seed} {options}".rstrip() if seed is not None else "the choices that were drawn"
         super().__init__(
             f"seed {seed}: {reason}",
             f"again, with version {version or '?'} and Python {platform.python_version()}: {again}",
