@@ -83,12 +83,12 @@ Step = Insert | Adopt | Withdraw | AskStop | Lose | Ended
 
 
 class Offer:
-    """One attempt, on the side of the log's holder of ``epoch``; ``lease``: of a claim, in ns. Read its row now and
-    then; after a statement that was not acknowledged, too."""
+    """One attempt, on the side of the log's holder; ``epoch``: the one that it holds, and may raise meanwhile;
+    ``lease``: of a claim, in ns. Read its row now and then; after a statement that was not acknowledged, too."""
 
     def __init__(self, epoch: int, lease: int) -> None:
         self.ended = False
-        self._epoch = epoch
+        self.epoch = epoch
         self._lease = lease
         self._stop = False
         self._sighting = Sighting()
@@ -105,8 +105,8 @@ class Offer:
             if self._stop:
                 return [Withdraw()]
             if row is None:
-                return [Insert(self._epoch)]
-            return [Adopt(self._epoch)] if row.epoch < self._epoch else []
+                return [Insert(self.epoch)]
+            return [Adopt(self.epoch)] if row.epoch < self.epoch else []
         if row.state == "done":
             return self._end(Ended("done", row.result))
         if row.state == "lost":

@@ -107,7 +107,9 @@ class Read(msgspec.Struct, frozen=True, gc=False):
 
 
 class Take(msgspec.Struct, frozen=True, gc=False):
-    """Raise the epoch from ``expected`` by one in this daemon's name; report ``took``, ``refused`` or ``unknown``."""
+    """Raise the epoch from ``expected`` by one in this daemon's name, or renew it if that was done already: until that
+    is acknowledged, a head that says so may be one that only this database has. Report ``took``, ``refused``, ``failed``
+    or ``unknown``."""
 
     expected: int
     sent: int
@@ -185,8 +187,8 @@ class Lease:
         """When something was sent last that renews the lease."""
         self._expected: int | None = None
         """The epoch that a take-over expects whose outcome is not known."""
-        self._taking = self._asked = 0
-        """When the take-over that is on its way was sent, and when the first one that expects the same."""
+        self._taking = 0
+        """When the take-over that is on its way was sent."""
         self._acts_at = 0
         self._doubted = 0
         self._stopping = self._idle = False
@@ -233,7 +235,7 @@ class Lease:
         # A failover of the database ends all sessions: only one that was seen on this timeline tells of its end.
         free = not locked and self._locked == (head.timeline, head.epoch)
         if head.released or free or sent >= self._sighting.since + head.lease:
-            self.phase, self._expected, self._asked = "taking", head.epoch, now
+            self.phase, self._expected = "taking", head.epoch
             return self._take(now)
         return []
 
@@ -241,7 +243,7 @@ class Lease:
         """The take-over is acknowledged; ``before`` is the head that it found."""
         if not sent or sent != self._taking or self.phase == "ended":
             return []
-        return self._hold(before, sent, now)
+        return self._hold(None if before.holder == self.holder and before.epoch != self.epoch else before, sent, now)
 
     def answered(self, sent: int, now: int) -> list[Action]:
         """What was sent at ``sent`` is acknowledged."""
@@ -284,7 +286,7 @@ class Lease:
         if not appends:  # to renew once more does no harm
             return self._soon(now)
         # Raising the epoch waits for the append, or makes it fail: the sum of the head then tells which.
-        self._expected, self._asked, self._doubted = self.epoch, now, now
+        self._expected, self._doubted = self.epoch, now
         return [*self._take(now), *self._settle(now)]
 
     def timer(self, now: int) -> list[Action]:
@@ -338,9 +340,7 @@ class Lease:
         expected = self._expected
         if expected is None or head.epoch < expected:
             return []
-        if head.epoch == expected + 1 and head.holder == self.holder:
-            return self._hold(None, self._asked, now)
-        if head.epoch > expected:
+        if head.epoch > expected and head.holder != self.holder:
             if self.epoch:
                 return self._end("deposed")
             self.phase, self._expected = "standby", None
@@ -350,7 +350,8 @@ class Lease:
         return [] if self._taking else self._take(now)
 
     def _hold(self, before: Head | None, sent: int, now: int) -> list[Action]:
-        """The epoch is this daemon's. ``before``: the head that the take-over found; None if its answer was lost."""
+        """The epoch is this daemon's. ``before``: the head that the take-over found; None: its own, so an answer to it
+        was lost."""
         assert self._expected is not None
         raised = self.epoch > 0
         self.epoch, self._expected, self._taking = self._expected + 1, None, 0

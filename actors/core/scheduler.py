@@ -378,7 +378,7 @@ class Scheduler:
     def _cancel(self, cancel: Cancel, actions: list[Action]) -> None:
         life, event = self._lives.get(cancel.request), self._effects.open.get(cancel.request)
         if life is None:
-            if event is not None and self._judged:  # it was not to start any more
+            if event is not None and self._judged and not self._elsewhere(event):  # it was not to start any more
                 self._conclude(event, EffectCancelled(request=cancel.request, reason=cancel.reason), actions)
         elif life.state in ("held", "queued"):
             self._drop(life, cancel.reason, actions)

@@ -199,6 +199,8 @@ class Daemon(Process):
 
     def _hold(self, raised: bool) -> None:
         self.session()
+        for offer in self._offers.values():
+            offer.epoch = self.lease.epoch
         if raised:
             self._resolve()
             return
@@ -334,6 +336,7 @@ class Daemon(Process):
     def _perform(self, event: Event) -> None:
         at = event.position
         if event.data is ELSEWHERE:
+            self._laws.elsewhere[at] = event
             self._offers[at] = Offer(self.lease.epoch, LEASE)
             self._look(at)
             return

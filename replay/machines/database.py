@@ -269,11 +269,11 @@ def renew(epoch: int, *, released: bool = False) -> Statement:
 
 
 def take(expected: int, holder: str) -> Statement:
-    """Raise the epoch."""
+    """Raise the epoch; renew it if that was done."""
 
     def run(node: Node) -> Change | None:
         head = node.local.head
-        if head.epoch != expected:
+        if head.epoch != expected and (head.epoch, head.holder) != (expected + 1, holder):
             return None
         return Change(0, _renewed(head, epoch=expected + 1, holder=holder, released=False))
 

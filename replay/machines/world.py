@@ -255,6 +255,7 @@ class World:
         self._pace = chance.stream("pace").random
         self.now = self.steps = 0
         self.calm_at = calm_at
+        self.healed = False
         self._calendar: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = []
         self._entries = 0
         self.notes: list[Any] = []
@@ -272,7 +273,8 @@ class World:
         """The newest acknowledged commit."""
         self.lossy = False
         """Whether something was done to the database that no promise covers."""
-        self.timelines = 1
+        self.leader = self.nodes[0]
+        """The server that the agents of all servers hold for the primary."""
 
     def put(self, at: int, action: Callable[..., None], *arguments: Any) -> None:
         """Do something at a true time."""
@@ -348,37 +350,27 @@ class World:
     def restart(self, node: Node) -> None:
         """A server comes up again: as a standby, if there is another primary by now."""
         node.up = True
-        newest = max(self.primaries, key=lambda one: one.timeline, default=node)
-        if newest is not node:
-            node.follow(newest)
+        if self.leader is not node:
+            node.follow(self.leader)
         node.start()
-        self._ship(newest)
+        self._ship(self.leader)
 
     def demote(self, node: Node) -> None:
         """The agent of a frozen primary wakes up, and finds another one."""
-        newest = max(self.primaries, key=lambda one: one.timeline, default=node)
-        if node.up and node.primary and newest is not node:
-            node.follow(newest)
-            self._ship(newest)
+        if node.up and node.primary and self.leader is not node:
+            node.follow(self.leader)
+            self._ship(self.leader)
 
     def heal(self) -> None:
-        """All servers are up, and one of them is the primary."""
-        for node in self.nodes:
-            if not node.up and node.primary and not self.primaries:
-                node.start()
-        for node in self.nodes:
+        """All servers are up, and one of them is the primary, for good."""
+        self.healed = True
+        for node in (self.leader, *self.nodes):
             node.names = True
-            if not node.up and self.primaries:
+            if not node.up:
                 self.restart(node)
-        if not self.primaries:
-            self.fail_over(self.nodes[0])
-        for node in self.primaries:
-            self.demote(node)
-        newest = self.primaries[0]
-        for node in self.nodes:
-            if node is not newest and node.follows is not newest:
-                node.follow(newest)
-        self._ship(newest)
+            elif node is not self.leader and node.follows is not self.leader:
+                node.follow(self.leader)
+        self._ship(self.leader)
 
     def lose_boxes(self, host: Host) -> None:
         """The power is gone, and with it what acts on the host."""
@@ -389,16 +381,16 @@ class World:
     def fail_over(self, old: Node, by_hand: bool = False) -> None:
         """Promote the standby that has most, once both others of the quorum are seen; by hand: any."""
         others = [node for node in self.nodes if node is not old and node.up]
+        if self.leader is not old or not others or self.healed:
+            return
         if not by_hand and len(others) < 2:
             self.at(2, self.fail_over, old)
-            return
-        if any(node.primary for node in others) or not others:
             return
         best = max(others, key=lambda one: (one.local.timeline, one.local.number))
         if by_hand:
             best = min(others, key=lambda one: (one.local.timeline, one.local.number))
-        self.timelines += 1
-        best.promote(self.timelines)
+        best.promote(old.timeline + 1)
+        self.leader = best
         for node in others:
             if node is not best:
                 node.follow(best)
