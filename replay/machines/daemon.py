@@ -120,7 +120,7 @@ class Daemon(Process):
 
     def _trusted(self, answer: Answer) -> bool:
         """Whether the log holds what is known to have been acknowledged."""
-        if answer.log is not self.host.known and answer.log.since(self.host.known) is None:
+        if answer.log is not self._end and answer.log is not self.host.known and answer.log.since(self.host.known) is None:
             self.world.faults.note("database behind what is known")
             self.other_server()
             return False
@@ -248,9 +248,13 @@ class Daemon(Process):
     # --- the log -------------------------------------------------------------------------------------------------
 
     def demand(self, id: str, kind: msgspec.Struct) -> None:
-        """Somebody asks for an effect, perhaps once more."""
-        if self.lease.epoch and id not in self._known and self._left is None:
+        """Somebody asks for an effect, perhaps once more: what an earlier holder has appended is durable."""
+        if not self.lease.epoch:
+            return
+        if id not in self._known:
             self._decide(id, kind)
+        elif self._batch is None and not self._waiting:
+            self._laws.acknowledged_ids.add(id)
 
     def switch(self, payload: msgspec.Struct, id: str) -> None:
         """Pause or resume effects."""
@@ -380,7 +384,7 @@ class Daemon(Process):
         """Read the attempt's row, now and every few seconds."""
         if at in self._offers:
             self.ask(at, None, lambda answer: self._row(at, answer), read=at)
-            self.world.at(self.world.span(2, 5), self.run, self._look, at)
+            self.world.at(self.world.span(4, 9), self.run, self._look, at)
 
     def _row(self, at: int, answer: Answer | None) -> None:
         offer = self._offers.get(at)

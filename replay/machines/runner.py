@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Final
 
 from pmagent.actors.core.lease import SECOND
@@ -18,7 +19,7 @@ from pmagent.replay.simulation.world import require
 UNPROMISED: Final = ("database: standby names emptied", "database: promoted by hand")
 """What no promise covers: few seeds have it, since many laws do not hold behind it."""
 
-SAFETY: Final = 180 * SECOND
+SAFETY: Final = 120 * SECOND
 LIVENESS: Final = 600 * SECOND
 STEPS_MAX: Final = 100_000
 
@@ -73,7 +74,7 @@ class Play:
             return
         for daemon in self.laws.daemons:
             daemon.run(daemon.demand, id, KINDS[kind])
-        self.world.at(self.world.span(3, 9), self._demand, id, kind)
+        self.world.at(self.world.span(4, 12), self._demand, id, kind)
 
     # --- trouble -------------------------------------------------------------------------------------------------
 
@@ -243,7 +244,16 @@ class Play:
 
 def play(chance: Chance, seed: int, only: frozenset[str] | None = None) -> SimResult:
     """Run with the choices of ``chance``. Raises Violation, or whatever the tested code raised."""
-    run = Play(chance, only)
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return _play(Play(chance, only), seed)
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _play(run: Play, seed: int) -> SimResult:
     world = run.world
     world.run(SAFETY)
     run.calm()

@@ -58,7 +58,7 @@ class Worker(Process):
                 if claim.told == "gone" and self._tries:
                     self.world.faults.note("result refused")
                 self._claim = Claim("", LEASE)
-                self.world.at(self.world.span(3, 8), self.run, self._next)
+                self.world.at(self.world.span(4, 12), self.run, self._next)
             elif claim is self._claim and claim.claim:
                 self.later(claim.due, self._due)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from collections.abc import Callable
 from hashlib import sha256
 from typing import Any, Final
@@ -69,7 +70,7 @@ class Process:
         self._stopped = 0
         self._backlog: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
         self._node = world.chances.randrange(len(world.nodes))
-        self._timer = -1
+        self._timer = self._timer_due = -1
 
     def run(self, action: Callable[..., None], *arguments: Any) -> None:
         """Do something in the process, if it lives; when it goes on, if it is stopped."""
@@ -111,7 +112,10 @@ class Process:
 
     def later(self, due: int, action: Callable[[], None]) -> None:
         """Call ``action``, the process's one timer, when BOOTTIME is ``due`` at the latest."""
+        if due == self._timer_due and self._timer > self.world.now:
+            return
         at = self.world.now + self.host.after(due)
+        self._timer_due = due
         if self._timer <= self.world.now or at < self._timer:
             self._timer = at
             self.world.put(at, self.run, self._timed, at, action)
@@ -158,7 +162,7 @@ class Process:
             elif statement is None:
                 reply(node.read(read))
             else:
-                world.at(STATEMENT_SECONDS, self.run, answered, None)
+                world.expect(lambda: self.run(answered, None))
                 node.write(row, statement, reply)
 
         if node.number in self.host.cut or strike("network: request lost"):
@@ -259,6 +263,8 @@ class World:
         self._calendar: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = []
         self._entries = 0
         self.notes: list[Any] = []
+        self._expected: deque[tuple[int, Callable[[], None]]] = deque()
+        self.at(4, self._sweep)
         first = State(None, 1, Head(0, "", 0, released=True, lease=LEASE), ROOT, {})
         self.nodes = [Node(number, first, self._replicate) for number in range(3)]
         self.nodes[0].primary = True
@@ -286,16 +292,26 @@ class World:
         self._entries += 1
         heapq.heappush(self._calendar, (self.now + int(seconds * SECOND), self._entries, action, arguments))
 
+    def expect(self, late: Callable[[], None]) -> None:
+        """Call ``late`` when a statement that is sent now must have been answered."""
+        self._expected.append((self.now + int(STATEMENT_SECONDS * SECOND), late))
+
+    def _sweep(self) -> None:
+        while self._expected and self._expected[0][0] <= self.now:
+            self._expected.popleft()[1]()
+        self.at(4, self._sweep)
+
     def span(self, low: float, high: float) -> float:
         """Any time span between two (seconds)."""
         return low + (high - low) * self._pace()
 
     def run(self, until: int) -> None:
         """Let everything happen that is due until then."""
-        calendar = self._calendar
+        calendar, pop = self._calendar, heapq.heappop
         while calendar and calendar[0][0] <= until:
-            at, _, action, arguments = heapq.heappop(calendar)
-            self.now = max(self.now, at)
+            at, _, action, arguments = pop(calendar)
+            if at > self.now:
+                self.now = at
             self.steps += 1
             action(*arguments)
         self.now = max(self.now, until)
