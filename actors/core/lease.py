@@ -84,8 +84,8 @@ class Sighting:
 
 
 class Head(msgspec.Struct, frozen=True, gc=False):
-    """What the log's head says. ``timeline`` is the database's, which a promotion changes: ``renewals``, a counter, may
-    come to the same number once more behind it. ``lease`` is in ns, and belongs to the log."""
+    """The head of a log. ``timeline`` is the database's, which a promotion changes: ``renewals``, a counter, may come
+    to the same number once more behind it. ``lease`` is in ns, and belongs to the log."""
 
     epoch: int
     holder: str
@@ -108,8 +108,8 @@ class Read(msgspec.Struct, frozen=True, gc=False):
 
 class Take(msgspec.Struct, frozen=True, gc=False):
     """Raise the epoch from ``expected`` by one in this daemon's name, or renew it if that was done already: until that
-    is acknowledged, a head that says so may be one that only this database has. Report ``took``, ``refused``, ``failed``
-    or ``unknown``."""
+    is acknowledged, a head that says so may be one that only this database has. Report ``took``, ``refused``,
+    ``failed`` or ``unknown``."""
 
     expected: int
     sent: int
@@ -226,9 +226,7 @@ class Lease:
             return self._look(head, now)
         if self.epoch:
             return self._end("deposed") if head.epoch > self.epoch else []
-        if self._head is not None and head.epoch < self._head.epoch:
-            return []  # another database, which is behind
-        self._head = head
+        self._head = head  # of an earlier epoch, perhaps: a later one may be lost that only one server had
         self._sighting.saw(head.mark, now)
         if locked:
             self._locked = head.timeline, head.epoch

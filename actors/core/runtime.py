@@ -356,8 +356,9 @@ class Runtime:
         self, unfinished: Unfinished | None = None, *, hold_outward: bool = False
     ) -> AsyncIterator[TaskGroup]:
         """Be live within the block, whose task group is for sources of facts. ``unfinished``: the effects that the log
-        left open at this start (see ``Scheduler.recovered``); they are judged under a live lease. With ``hold_outward`` no outward
-        effect starts before ``release_outward``: what permits were granted on may have changed while nothing was live to see it.
+        left open at this start (see ``Scheduler.recovered``); they are judged under a live lease. With ``hold_outward``
+        no outward effect starts before ``release_outward``: what permits were granted on may have changed while nothing
+        was live to see it.
 
         Leaving the block is an orderly stop: no new effects, running ones ended or recorded as interrupted, the log
         settled. Raises what the log failed with.

@@ -114,7 +114,7 @@ def _nowhere(_: Event) -> bool:
 
 class Scheduler:
     """The effects of one process. ``effects`` is the engine's ledger, which is ahead of the disk: an effect that has
-    its terminal event there does not start any more.
+    its terminal event there does not start any more. It has taken all that is durable already.
 
     Where several daemons can reach the log, ``live`` says whether this one's lease is live now, and ``elsewhere``
     whether an effect goes on outside of the process, under a lease of its own: its performer follows it, takes it up

@@ -7,22 +7,23 @@ from typing import Any, Final
 
 import msgspec
 
-from pmagent.actors.core.claims import Adopt, AskStop, Ended, Insert, Lose, Offer, Step, Withdraw
-from pmagent.actors.core.lease import Act, Action, Die, Head, Hold, Lapse, Lease, Read, Release, Renew, Take
+from pmagent.actors.core.lease import Act, Action, Die, Hold, Lapse, Lease, Read, Release, Renew, Take
 from pmagent.actors.core.ledger import GATE, Cancel, EffectLedger
 from pmagent.actors.core.scheduler import Action as Doing
 from pmagent.actors.core.scheduler import Conclude, Perform, Scheduler, Stop, Timer
 from pmagent.contracts.clock import TimerFired, TimerRequested
 from pmagent.contracts.control import EffectsPaused, EffectsResumed
-from pmagent.contracts.effect import EffectCancelRequested, EffectFailed, EffectInterrupted
-from pmagent.contracts.hid import HidArmRequested
+from pmagent.contracts.effect import EffectCancelRequested, EffectFailed
+from pmagent.contracts.hid import HidArmRequested, HidLeaseRequested
 from pmagent.contracts.orchestra_events import TaskAttemptRequested
-from pmagent.contracts.payload import effect_of, type_of
+from pmagent.contracts.payload import type_of
 from pmagent.events.event import Event
 from pmagent.replay.machines import database as sql
 from pmagent.replay.machines.database import ROOT, Answer, Entry
 from pmagent.replay.machines.laws import Laws
-from pmagent.replay.machines.world import LEASE, POLL, Box, Host, Process, World
+from pmagent.replay.machines.offers import Offers
+from pmagent.replay.machines.process import Box, Host, Process
+from pmagent.replay.machines.world import POLL, World
 
 _ATTEMPT: Final[dict[str, Any]] = {
     "permit": 1, "run_id": "r", "requested": 1, "assigned": 1, "attempt": 1, "action": "feature_work", "seconds": 9.0,
@@ -30,10 +31,12 @@ _ATTEMPT: Final[dict[str, Any]] = {
 }
 HERE: Final = TaskAttemptRequested(task_id="here", **_ATTEMPT)
 ELSEWHERE: Final = TaskAttemptRequested(task_id="elsewhere", **_ATTEMPT)
-ATTENDED: Final = HidArmRequested(permit=1, device_id="d", boot_id="b", action_class="drafting")
+ATTENDED: Final = HidLeaseRequested(boot_id="b")
+URGENT: Final = HidArmRequested(permit=1, device_id="d", boot_id="b", action_class="feature_work")
 REPEATED: Final = TimerRequested(at="")
-KINDS: Final = (HERE, ELSEWHERE, ELSEWHERE, ATTENDED, REPEATED)
-"""What an effect is: a task in a box here, one in a box of a worker, an armed device, a timer."""
+KINDS: Final = (HERE, ELSEWHERE, ELSEWHERE, ATTENDED, URGENT, REPEATED)
+"""What an effect is: a task in a box here, one in a box of a worker, an armed device, an order that must not
+wait, a timer."""
 
 PAUSED: Final = EffectsPaused(request=1, since=1, operator_id="o", channel="cli", reason="")
 RESUMED: Final = EffectsResumed(request=1, since=1, held=0, operator_id="o", channel="cli")
@@ -48,8 +51,8 @@ class _Batch(msgspec.Struct, eq=False, gc=False):
     """What waits for its acknowledgement."""
 
     entry: Entry
-    sent: bool
     submissions: list[tuple[list[Event], Sequence[Event], Sequence[Cancel]]]
+    sent: bool = False
 
 
 class Daemon(Process):
@@ -57,7 +60,7 @@ class Daemon(Process):
 
     def __init__(self, world: World, host: Host, name: str, laws: Laws) -> None:
         super().__init__(world, host, name)
-        self._laws = laws
+        self.laws = laws
         self.lease = Lease(name, POLL)
         self.ledger = EffectLedger()
         self._scheduler = Scheduler(self.ledger, self._live, elsewhere)
@@ -69,7 +72,7 @@ class Daemon(Process):
         self._batch: _Batch | None = None
         self._waiting: list[tuple[list[Event], Sequence[Event], Sequence[Cancel]]] = []
         self._boxes: dict[int, Box] = {}
-        self._offers: dict[int, Offer] = {}
+        self._offers = Offers(self)
         self._timers: dict[int, Timer] = {}
         laws.started(self)
         self.later(self.now(), self._due)
@@ -118,16 +121,16 @@ class Daemon(Process):
             self._commit()
             self.later(self.lease.due, self._due)
 
-    def _trusted(self, answer: Answer) -> bool:
+    def trusts(self, answer: Answer) -> bool:
         """Whether the log holds what is known to have been acknowledged."""
-        if answer.log is not self._end and answer.log is not self.host.known and answer.log.since(self.host.known) is None:
+        if answer.log is not self._end and not answer.log.holds(self.host.known):
             self.world.faults.note("database behind what is known")
             self.other_server()
             return False
         return True
 
     def _saw(self, answer: Answer | None, sent: int) -> None:
-        if answer is None or not self._trusted(answer):
+        if answer is None or not self.trusts(answer):
             return
         self._end = answer.log
         head, phase = answer.head, self.lease.phase
@@ -162,9 +165,11 @@ class Daemon(Process):
         elif answer.settings:
             self._obey(self.lease.failed(sent, self.now()))
         else:
-            if self._trusted(answer):
+            if self.trusts(answer):
                 self._end = answer.log
                 if answer.done:
+                    if answer.head.holder == self.name and not self.lease.epoch:
+                        self.world.faults.note("take-over: its answer was lost")
                     self._obey(self.lease.took(answer.head, sent, self.now()))
                 else:
                     self.world.faults.note("two take-overs at once")
@@ -194,13 +199,12 @@ class Daemon(Process):
         self._obey(actions)
 
     def _extend(self) -> None:
-        for at, box in self._boxes.items():
-            box.until = self.lease.until(attended=self.ledger.open[at].data is ATTENDED if at in self.ledger.open else True)
+        for box in self._boxes.values():
+            box.until = self.lease.until(attended=box.attended)
 
     def _hold(self, raised: bool) -> None:
         self.session()
-        for offer in self._offers.values():
-            offer.epoch = self.lease.epoch
+        self._offers.raised(self.lease.epoch)
         if raised:
             self._resolve()
             return
@@ -209,6 +213,7 @@ class Daemon(Process):
         if not self.lease.live(self.now()):
             self.world.faults.note("take-over: waits for the old lease")
         self._left = self.ledger.unfinished()
+        self._scheduler = Scheduler(self.ledger, self._live, elsewhere)  # it begins with what is durable now
 
     def _resolve(self) -> None:
         """Find out what became of the append in doubt: nothing of it can land any more."""
@@ -229,7 +234,9 @@ class Daemon(Process):
         if left is None:
             self.world.faults.note("the lease is live again")
         else:
-            self._laws.recovers(self)
+            self.laws.recovers(self)
+            if any(elsewhere(event) for event in left.begun):
+                self.world.faults.note("attempt adopted")
             self._carry_out(self._scheduler.recovered(left, unread=False))
         if self.alive:
             self._carry_out(self._scheduler.leased())
@@ -237,7 +244,7 @@ class Daemon(Process):
     def _lapse(self, over: bool) -> None:
         actions = self._scheduler.lapsed(over=over)
         if actions:
-            self.world.faults.note("an effect ends with the lease" if over else "an attended effect ends with the lease")
+            self.world.faults.note("an effect ends with the lease" if over else "an attended effect ends with it")
         self._carry_out(actions)
 
     @property
@@ -254,7 +261,7 @@ class Daemon(Process):
         if id not in self._known:
             self._decide(id, kind)
         elif self._batch is None and not self._waiting:
-            self._laws.acknowledged_ids.add(id)
+            self.laws.acknowledged_ids.add(id)
 
     def switch(self, payload: msgspec.Struct, id: str) -> None:
         """Pause or resume effects."""
@@ -272,7 +279,7 @@ class Daemon(Process):
 
     def _conclude(self, event: Event, outcome: msgspec.Struct) -> None:
         if self.ledger.is_open(event.position):
-            self._laws.concluded(self, event, outcome)
+            self.laws.concluded(self, event, outcome)
             id = f"{event.id} ends {self.world.steps}"
             type_ = type_of(outcome)
             self._append(Event(self._position + 1, "", id, "fact", "x", type_, "", event.position, outcome, b""))
@@ -289,7 +296,7 @@ class Daemon(Process):
             return
         if batch is None:
             events = [event for events, _, _ in self._waiting for event in events]
-            batch = self._batch = _Batch(Entry(self._folded, events), False, self._waiting)
+            batch = self._batch = _Batch(Entry(self._folded, events), self._waiting)
             self._waiting = []
         batch.sent = True
         statement, made = sql.append(self.lease.epoch, batch.entry), batch
@@ -314,7 +321,7 @@ class Daemon(Process):
         assert batch is not None
         self._folded = self.host.known = batch.entry
         for events, starts, cancels in batch.submissions:
-            self._laws.acknowledged(self, events)
+            self.laws.acknowledged(self, events)
             self._carry_out(self._scheduler.durable(events, starts, cancels))
 
     # --- effects -------------------------------------------------------------------------------------------------
@@ -340,18 +347,19 @@ class Daemon(Process):
     def _perform(self, event: Event) -> None:
         at = event.position
         if event.data is ELSEWHERE:
-            self._laws.elsewhere[at] = event
-            self._offers[at] = Offer(self.lease.epoch, LEASE)
-            self._look(at)
+            self.laws.elsewhere[at] = event
+            self._offers.begin(at)
             return
-        until = self.lease.until(attended=event.data is ATTENDED)
+        attended = event.data in (ATTENDED, URGENT)
+        until = self.lease.until(attended=attended)
         if self.now() >= until:
             self.world.faults.note("a start is refused: its lease is over")
-            self.world.at(0.01, self.run, self._ended, at, EffectFailed(request=at, error="LeaseOver", place="box"))
+            self.world.at(0.01, self.run, self.performed, at, EffectFailed(request=at, error="LeaseOver", place="box"))
             return
-        self._laws.starts(self, event)
-        seconds = self.world.span(0.5, 8 if event.data is ATTENDED else 40)
+        self.laws.starts(self, event)
+        seconds = self.world.span(0.5, 8 if event.data is URGENT else 50)
         self._boxes[at] = Box(self, event.id, until, seconds, lambda how: self._box_ended(event, how), here=True)
+        self._boxes[at].attended = attended
 
     def _box_ended(self, event: Event, how: str) -> None:
         self._boxes.pop(event.position, None)
@@ -359,11 +367,14 @@ class Daemon(Process):
         outcome: msgspec.Struct | None = None
         if how == "done":
             outcome = (
-                TimerFired(request=at) if event.data is REPEATED else EffectFailed(request=at, error="Done", place="box")
+                TimerFired(request=at)
+                if event.data is REPEATED
+                else EffectFailed(request=at, error="Done", place="box")
             )
-        self._ended(at, outcome)
+        self.performed(at, outcome)
 
-    def _ended(self, at: int, outcome: msgspec.Struct | None) -> None:
+    def performed(self, at: int, outcome: msgspec.Struct | None) -> None:
+        """An effect's performer has come back."""
         if self._scheduler.state(at) in ("running", "ending", "given up"):
             actions = self._scheduler.ended(at, outcome)
             self._carry_out(actions)
@@ -372,63 +383,8 @@ class Daemon(Process):
     def _stop(self, at: int, *, leave: bool) -> None:
         if at in self._boxes:
             self._boxes[at].end()
-        elif leave:
-            self._offers.pop(at, None)
-            self._ended(at, None)
         elif at in self._offers:
-            self._offers[at].stop()
-
-    # --- attempts elsewhere --------------------------------------------------------------------------------------
-
-    def _look(self, at: int) -> None:
-        """Read the attempt's row, now and every few seconds."""
-        if at in self._offers:
-            self.ask(at, None, lambda answer: self._row(at, answer), read=at)
-            self.world.at(self.world.span(4, 9), self.run, self._look, at)
-
-    def _row(self, at: int, answer: Answer | None) -> None:
-        offer = self._offers.get(at)
-        if offer is not None and answer is not None and self._trusted(answer):
-            for step in offer.saw(answer.row, self.now()):
-                self._step(at, offer, step)
-
-    def _step(self, at: int, offer: Offer, step: Step) -> None:
-        note = self.world.faults.note
-        match step:
-            case Insert(epoch):
-                self.ask(at, sql.insert(at, epoch), lambda _: None)
-            case Adopt(epoch):
-                note("attempt offered anew")
-                self.ask(at, sql.adopt(at, epoch), lambda _: None)
-            case AskStop():
-                note("attempt stopped elsewhere")
-                self.ask(at, sql.update(at, lambda row: row.state == "claimed", stop=True), lambda _: None)
-            case Withdraw():
-                self.ask(at, sql.withdraw(at), lambda answer: self._over(at, offer, answer, offer.withdrawn))
-            case Lose(claim, renewals):
-                self.ask(
-                    at, sql.lose(at, claim, renewals), lambda answer: self._over(at, offer, answer, offer.lost)
-                )
-            case Ended(how, result):
-                self._over_elsewhere(at, how, result)
-
-    def _over(self, at: int, offer: Offer, answer: Answer | None, over: Any) -> None:
-        if answer is not None and answer.done and not answer.warning and self._offers.get(at) is offer:
-            for step in over():
-                self._step(at, offer, step)
-
-    def _over_elsewhere(self, at: int, how: str, result: str) -> None:
-        event = self.ledger.open.get(at)
-        if self._offers.pop(at, None) is None or event is None:
-            return
-        self.world.faults.note(f"attempt {how}")
-        self._laws.ended_elsewhere(event, how, result)
-        if how == "done":
-            self._ended(at, EffectFailed(request=at, error=result, place="worker"))
-        elif how == "lost":
-            self._ended(at, EffectInterrupted(request=at, reason="worker lost"))
-        else:
-            self._ended(at, None)
+            self._offers.stop(at, leave=leave)
 
     # --- life ----------------------------------------------------------------------------------------------------
 
@@ -460,4 +416,4 @@ class Daemon(Process):
             self.die(seconds)
             for box in [*self._boxes.values()]:
                 box.end()
-            self._laws.gone(self, seconds)
+            self.laws.gone(self, seconds)

@@ -41,6 +41,10 @@ class Entry:
             entry = entry.before
         return found[::-1] if entry is known else None
 
+    def holds(self, known: Entry) -> bool:
+        """Whether ``known`` is an earlier end of this log."""
+        return self is known or self.since(known) is not None
+
     def events_from_first(self) -> Iterator[Event]:
         """All events, from the first on."""
         entries: list[Entry] = []
@@ -80,11 +84,11 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
     """``done``: the statement changed its row; ``settings``: it did not because they promise too little. ``head`` is
     what it found, with the log's end, or what it left where it did nothing; ``row`` the attempt at ``position``."""
 
-    done: bool
     head: Head
     log: Entry
     row: Row | None = None
     position: int = 0
+    done: bool = False
     warning: bool = False
     locked: bool = True
     settings: bool = False
@@ -144,7 +148,7 @@ class Node:
         row = state.rows.get(position)
         row = row and msgspec.structs.replace(row, timeline=self.timeline)
         locked = self.session == state.head.holder and bool(session or self.session)
-        return Answer(False, self._head(state), state.log, row, position, locked=locked)
+        return Answer(self._head(state), state.log, row, position, locked=locked)
 
     def write(self, row: int, statement: Statement, reply: Reply) -> None:
         """Run a statement on one row (-1: an attempt that it chooses and nobody has locked)."""
@@ -162,7 +166,7 @@ class Node:
             self._queue.append((change.row, statement, reply))
             return
         before, rows = self.local, self.local.rows
-        found = Answer(True, self._head(before), before.log, None, change.row)
+        found = Answer(self._head(before), before.log, None, change.row, done=True)
         if change.attempt is not None:
             rows = {**rows, change.row: change.attempt}
             found = msgspec.structs.replace(found, row=msgspec.structs.replace(change.attempt, timeline=self.timeline))

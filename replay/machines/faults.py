@@ -48,13 +48,13 @@ CONSEQUENCES: Final = (
     "taken over: released", "taken over: silent", "taken over: its session ended",
     "take-over: waits for the old lease", "take-over: its answer was lost", "two take-overs at once",
     "acknowledged after the take-over", "a start is held: no live lease", "a start is refused: its lease is over",
-    "an attended effect ends with the lease", "an effect ends with the lease", "the lease is live again",
+    "an attended effect ends with it", "an effect ends with the lease", "the lease is live again",
     "ended from outside at the lease's end", "deposed", "released",
     "append in doubt: it is there", "append in doubt: sent again", "append refused by the settings",
     "acknowledged with a warning",
     "claim in doubt: it was made", "claim in doubt: it was not", "claim known too late",
     "attempt adopted", "attempt offered anew", "attempt withdrawn", "attempt stopped elsewhere", "attempt lost",
-    "attempt done", "result refused", "result sent again", "box ended elsewhere at the lease's end",
+    "attempt done", "result refused", "result sent again", "elsewhere: ended from outside at the lease's end",
     "database behind what is known", "events lost", "follower begins anew",
 )
 """Counted too, to prove that they occurred."""

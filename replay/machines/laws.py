@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pmagent.contracts.effect import EffectInterrupted
-from pmagent.contracts.payload import effect_of
+from pmagent.contracts.payload import OutwardRequest, effect_of
 from pmagent.events.event import Event
 from pmagent.replay.machines.database import ROOT, Entry
 from pmagent.replay.simulation.world import require
 
 if TYPE_CHECKING:
     from pmagent.replay.machines.daemon import Daemon
-    from pmagent.replay.machines.world import Box, Process, World
+    from pmagent.replay.machines.process import Box, Process
+    from pmagent.replay.machines.world import World
 
 
 class Laws:
@@ -56,7 +57,7 @@ class Laws:
         """A new holder begins to judge what is open."""
         self._alone(daemon, "judges")
         known = self._known.get(daemon.host.name, ROOT)
-        require(daemon.end_of_log is known or daemon.end_of_log.since(known) is not None, f"{daemon.name} acts, and events are lost")
+        require(daemon.end_of_log.holds(known), f"{daemon.name} acts, and events are lost")
 
     def accepted(self) -> None:
         """An operator accepts that events are lost."""
@@ -66,6 +67,8 @@ class Laws:
         """An effect starts in a box of the daemon's host."""
         self._world.note(daemon.name, "starts", event.id)
         self._alone(daemon, "starts something")
+        held = daemon.ledger.paused and isinstance(event.data, OutwardRequest)
+        require(not held, f"{event.id} starts, and effects are paused")
         self._once(event)
         require(
             daemon.lease.phase in ("acting", "lapsed") and daemon.now() < daemon.lease.term.ends,
@@ -88,9 +91,9 @@ class Laws:
             box = self._world.boxes.get(event.id)
             require(box is None or not box.acts or self._world.lossy, f"{event.id} is judged, and its box acts on")
 
-    def ended_elsewhere(self, event: Event, how: str, result: str) -> None:
+    def ended_elsewhere(self, event: Event, how: str) -> None:
         """An attempt is over elsewhere."""
-        require(how != "done" or event.id not in self._lost, f"the result of {event.id}, which was lost, enters the log")
+        require(how != "done" or event.id not in self._lost, f"{event.id} was lost, and its result enters the log")
         if how != "done":
             self._lost.add(event.id)
         begun = event.id in self._started and not self._world.lossy
@@ -108,11 +111,11 @@ class Laws:
         if self._world.lossy:  # the other may hold the same epoch, in a history that is lost
             return
         for box in self._world.boxes.values():
-            owner = box.owner.name
-            require(not (box.here and box.acts) or owner == daemon.name, f"{daemon.name} {what}, and {owner} still acts: {box.key}")
+            alone = box.owner is daemon or not (box.here and box.acts)
+            require(alone, f"{daemon.name} {what}, and {box.owner.name} still acts: {box.key}")
         for other in self.daemons:
             alone = other is daemon or not other.lease.live(other.now())
             require(alone, f"{daemon.name} {what}, and {other.name} may act")
 
     def _outside(self, box: Box) -> None:
-        self._world.faults.note("ended from outside at the lease's end")
+        self._world.faults.note(("" if box.here else "elsewhere: ") + "ended from outside at the lease's end")

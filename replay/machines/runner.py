@@ -10,8 +10,9 @@ from pmagent.replay.machines.daemon import KINDS, PAUSED, RESUMED, Daemon
 from pmagent.replay.machines.database import ROOT, Entry, Node
 from pmagent.replay.machines.faults import TROUBLES
 from pmagent.replay.machines.laws import Laws
+from pmagent.replay.machines.process import RATES, Host, Process
 from pmagent.replay.machines.worker import Worker
-from pmagent.replay.machines.world import RATES, Host, Process, World
+from pmagent.replay.machines.world import World
 from pmagent.replay.simulation.chance import Chance
 from pmagent.replay.simulation.runner import SimResult, SimulationFailed
 from pmagent.replay.simulation.world import require
@@ -153,32 +154,23 @@ class Play:
         world.note(process.name, what)
 
     def _database(self, what: str) -> bool:
-        world, chances = self.world, self.world.chances
-        primaries = world.primaries
-        if not primaries:
-            return False
+        world = self.world
         node = world.leader
         if not node.up:
             return False
         standbys = [one for one in world.nodes if one.follows is node and one.up]
         world.note(node.number, what)
         if what.startswith("a commit's wait"):
-            waiting = [one for one in primaries if one.waiting]
-            if not waiting:
-                for one in primaries:  # the next one
-                    one.troubled = "terminate" if "terminated" in what else "cancel"
-                return True
-            waiting[0].cancel(terminate="terminated" in what)
+            for one in world.primaries:  # the next one
+                one.troubled = "terminate" if "terminated" in what else "cancel"
         elif what == "standby names emptied":
             world.lossy = True
             node.empty_names()
             world.at(world.span(1, 20), self._restore_names, node)
         elif what == "a standby is down":
-            if not standbys:
-                return False
-            down = chances.choice(standbys)
-            down.crash()
-            world.at(world.span(3, 60), world.restart, down)
+            for down in standbys[:1]:
+                down.crash()
+                world.at(world.span(3, 60), world.restart, down)
         elif what == "crashes and starts again":
             node.crash()
             world.at(world.span(0.5, 5), world.restart, node)
@@ -231,9 +223,7 @@ class Play:
         """Hold the log of the newest primary to what was acknowledged; its end."""
         end = self.world.leader.visible.log
         ids: set[str] = set()
-        position = 0
-        for event in end.events_from_first():
-            position += 1
+        for position, event in enumerate(end.events_from_first(), 1):
             require(event.position == position, f"event {event.id} is not at its position")
             require(event.id not in ids, f"{event.id} is in the log twice")
             ids.add(event.id)

@@ -8,7 +8,8 @@ from pmagent.actors.core.claims import Ask, Begin, Claim, Deed, End, Extend, Kee
 from pmagent.replay.machines import database as sql
 from pmagent.replay.machines.database import Answer
 from pmagent.replay.machines.laws import Laws
-from pmagent.replay.machines.world import LEASE, Box, Host, Process, World
+from pmagent.replay.machines.process import Box, Host, Process
+from pmagent.replay.machines.world import LEASE, World
 
 
 class Worker(Process):
@@ -39,28 +40,32 @@ class Worker(Process):
                 case Keep(sent):
                     self._say(sql.keep(claim.claim, self._position), sent, deed)
                 case Report(result, sent):
-                    self._tries += 1
-                    if self._tries == 2:
-                        self.world.faults.note("result sent again")
-                    if result == Claim.UNSTARTED:
-                        self.world.faults.note("claim known too late")
+                    self._tell(result)
                     self._say(sql.report(claim.claim, self._position, result), sent, deed)
                 case Begin(until):
                     self._begin(until)
-                case Extend(until):
-                    if self._box is not None:
-                        self._box.until = until
-                case End():
-                    if self._box is not None:
-                        self._box.end()
-        if self.alive:
-            if claim.phase == "over" and claim is self._claim:
-                if claim.told == "gone" and self._tries:
-                    self.world.faults.note("result refused")
-                self._claim = Claim("", LEASE)
-                self.world.at(self.world.span(4, 12), self.run, self._next)
-            elif claim is self._claim and claim.claim:
-                self.later(claim.due, self._due)
+                case Extend(until) if self._box is not None:
+                    self._box.until = until
+                case End() if self._box is not None:
+                    self._box.end()
+        if self.alive and claim is self._claim and claim.claim:
+            self._go_on(claim)
+
+    def _tell(self, result: str) -> None:
+        self._tries += 1
+        if self._tries == 2:
+            self.world.faults.note("result sent again")
+        if result == Claim.UNSTARTED:
+            self.world.faults.note("claim known too late")
+
+    def _go_on(self, claim: Claim) -> None:
+        if claim.phase != "over":
+            self.later(claim.due, self._due)
+            return
+        if claim.told == "gone" and self._tries:
+            self.world.faults.note("result refused")
+        self._claim = Claim("", LEASE)
+        self.world.at(self.world.span(4, 12), self.run, self._next)
 
     def _say(self, statement: sql.Statement, sent: int, deed: Deed) -> None:
         claim = self._claim

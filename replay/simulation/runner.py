@@ -332,16 +332,18 @@ def _guests(
 def run_seeds(
     first: int, count: int, *, documents: Callable[[], Documents] | None = None, version: str = "",
     report: Callable[[SimResult], None] | None = None, failures_max: int = 10, load: Load | None = None,
-    rests: Rests | None = None,
+    rests: Rests | None = None, one: Callable[[int], SimResult] | None = None,
 ) -> SimSummary:
     """Run ``count`` seeds from ``first`` on; ``report`` hears of each that passed; ``load`` and ``rests``: see
-    ``simulate``. Ends early after ``failures_max`` failures."""
+    ``simulate``, which ``one`` takes the place of. Ends early after ``failures_max`` failures."""
+    if one is None:
+        one = partial(simulate, documents=documents, version=version, load=load, rests=rests)
     results: list[SimResult] = []
     failures: list[str] = []
     gc.freeze()  # what is there already is no garbage of a run: the collector need not go through it behind each
     for seed in range(first, first + count):
         try:
-            result = simulate(seed, documents=documents, version=version, load=load, rests=rests)
+            result = one(seed)
         except SimulationFailed as failed:
             failures.append(f"{failed.message}; {failed.hint}")
             if len(failures) >= failures_max:
