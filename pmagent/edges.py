@@ -14,6 +14,7 @@ CORE: Final = Edge(
             perform="pmagent.service.operations:status", alone="pmagent.service.operations:status_alone", looks=True,
             quick="pmagent.service.operations:status_now",
         ),
+        "figures": Operation(perform="pmagent.service.operations:figures"),
         "rebuild": Operation(
             perform="pmagent.service.operations:rebuild", alone="pmagent.service.operations:rebuild_alone"
         ),
@@ -29,7 +30,7 @@ CORE: Final = Edge(
     },
     views=tuple(
         f"pmagent.console.pages.views.{name}"
-        for name in ("now", "control", "log", "event", "integrity", "help", "theme", "entrance")
+        for name in ("now", "control", "search", "log", "event", "integrity", "help", "theme", "entrance")
     ),
     sections=(
         Section(
@@ -357,6 +358,7 @@ GUESTS: Final = Edge(
         "guests.written": Operation(
             perform="pmagent.guests.operations:written", alone="pmagent.guests.operations:written_alone", looks=True
         ),
+        "guests.policy_edit": Operation(perform="pmagent.guests.policy_accept:edit"),
         "guests.answer": Operation(perform="pmagent.guests.operations:answer", again=True),
         "guests.note": Operation(perform="pmagent.guests.operations:note", lowers=True, again=True),
         "guests.import": Operation(
@@ -395,7 +397,7 @@ GUESTS: Final = Edge(
             },
         ),
     },
-    views=("pmagent.console.pages.views.agents",),
+    views=("pmagent.console.pages.views.agents", "pmagent.console.pages.views.policy"),
     sections=(
         Section(
             12, "agents", "/agents", "Agents", "g",
@@ -404,7 +406,7 @@ GUESTS: Final = Edge(
         ),
         Section(
             13, "policy", "/policy", "Policy", "p",
-            "The rules for agents, and how often each of them decided.",
+            "The rules for agents, how often each of them decided, and editing them.",
             ("pmagent", "policy", "check"),
         ),
     ),

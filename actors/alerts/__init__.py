@@ -7,6 +7,7 @@ from pmagent.actors.core.area import Area
 AREA: Final = Area(
     name="alerts", families=("alert",), contracts=("pmagent.contracts.alerts",),
     actors={"alerts": "pmagent.actors.alerts.actor:Alerts"}, after=("pla",),
+    projections=("pmagent.projections.figures:Figures",),
     lines={
         "alert.acknowledge_requested": "{operator_id} acknowledges {alert}: {note}",
         "alert.acknowledge_refused": "not acknowledged: {reasons} ({code})",

@@ -91,6 +91,12 @@ def _unwritten(host: Host) -> dict[str, Any]:
     return {"count": len(lost) + (host.unwritten is not None), "first": first}
 
 
+async def figures(host: Host, _: dict[str, Any]) -> Answer:
+    """How much was done, hour by hour, oldest first (``projections.figures.Hour``). Raises ProjectionHalted."""
+    host.require_current("figures")
+    return Answer(document={"hours": msgspec.to_builtins(host.documents.state("figures").hours)})
+
+
 async def rebuild(host: Host, _: dict[str, Any]) -> Answer:
     """Write every document that is not on disk as the log says."""
     return _rebuilt(*await host.writer.rewrite())

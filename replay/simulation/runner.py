@@ -280,7 +280,7 @@ def _load(chance: Chance) -> Load:
     return Load(
         demands=some("demands", *range(5, 40)), thoughts=some("thoughts", *range(20)), runs=some("runs", *range(10)),
         checks=some("checks", *range(6)), audits=some("audits", *range(5)), changes=some("changes", *range(12)),
-        typings=some("typings", 0, 0, 0, 2), pauses=some("pauses", 0, 0, 3),
+        typings=some("typings", 0, 0, 0, 2), pauses=some("pauses", 0, 0, 3), guests=some("guests", 0, 0, 0, 0, 4),
     )  # fmt: skip
 
 

@@ -127,7 +127,7 @@ def test_longer_payloads_move_no_draw(load: Load, monkeypatch: pytest.MonkeyPatc
 
 
 def test_without_faults_nothing_is_lost_or_repeated() -> None:
-    result = simulate(7, documents=documents, only=frozenset())
+    result = simulate(8, documents=documents, only=frozenset())
     assert result.starts == 1
     assert not [name for name in CHANCES if result.struck.get(name)]
 

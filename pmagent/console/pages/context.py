@@ -35,7 +35,7 @@ STANDING_SECONDS: Final = 10.0
 FRESH_SECONDS: Final = 1.0
 """So old may an answer about how things stand be, when the log has not grown since."""
 CHANNEL: Final = "console"
-PROVED: Final = ("pla.propose", "pla.decide")
+PROVED: Final = ("pla.propose", "pla.decide", "guests.answer", "guests.policy_edit")
 """Operations that depend on how their operator signed in."""
 
 T = TypeVar("T")
@@ -169,7 +169,8 @@ class PageContext:
             position=getattr(request.state, "position", 0), command=command_line(command),
             log_id=self.log_id() if visitor is not None else "", standing=standing, trouble=trouble,
             silent_since=silent_since, theme=request.cookies.get("theme", "auto"), here=_here(request),
-            csrf=visitor.csrf if visitor is not None else "", workspace=str(self.workspace), **context,
+            density=request.cookies.get("density", "roomy"), csrf=visitor.csrf if visitor is not None else "",
+            workspace=str(self.workspace), **context,
         )
         return HTMLResponse(text.encode("utf-8", "backslashreplace"), status_code=status)
 

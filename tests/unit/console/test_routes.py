@@ -211,6 +211,9 @@ TABLE: Final[dict[tuple[str, str], Row]] = {
         "approve", "reject",
     )},
     ("GET", "/policy"): Row(_get("/policy")),
+    **{("GET", f"/policy/{word}"): Row(_get(f"/policy/{word}")) for word in ("edit", "try", "accept")},
+    ("POST", "/policy/try"): Row(_post("/policy/try", layer="project", text="version: 1\n")),
+    ("POST", "/policy/accept"): Row(_post("/policy/accept", layer="project", digest="0" * 64), 422),
     ("GET", "/runs"): Row(lambda world: world.runs.get("/runs?state=done")),
     ("GET", "/runs/{run_id}"): Row(lambda world: world.runs.get(_RUN), none=404),
     ("GET", "/runs/{run_id}/tasks/{task_id}"): Row(lambda world: world.runs.get(_task(world)), none=404),
@@ -236,6 +239,7 @@ TABLE: Final[dict[tuple[str, str], Row]] = {
     ("GET", "/sessions/{session_id}/frames/{position}"): Row(
         lambda world: world.bob.get(f"/sessions/{world.session}/frames/{world.frame}"), none=404
     ),
+    ("GET", "/search"): Row(_get("/search?q=pla")),
     ("GET", "/log"): Row(_get("/log?type=pla.*&n=5")),
     ("GET", "/log/find"): Row(_get("/log/find?id=3"), 303, leads="/log/3"),
     ("GET", "/log/{position}"): Row(_get("/log/2"), none=404),
@@ -248,7 +252,8 @@ TABLE: Final[dict[tuple[str, str], Row]] = {
     ),
 }  # fmt: skip
 """Every route, by method and path. A route that cannot be shown here as it is meant (a job that is cancelled, a call
-of an agent) is shown by ``test_runs_live.py``, ``test_audits_page.py`` and ``test_console_agents.py``."""
+of an agent, a policy's new text) is shown by ``test_runs_live.py``, ``test_audits_page.py``, ``test_agents_pages.py``
+and ``test_console_agents.py``."""
 
 ROUTES: Final = list(TABLE)
 POSTS: Final = [path for method, path in TABLE if method == "POST"]

@@ -45,11 +45,12 @@ def link(address: str, label: str, children: Iterable[Piece]) -> Piece:
     return element("a", {"href": address, "aria_label": label}, children)
 
 
-def drawing(width: int, height: int, label: str, children: Iterable[Piece]) -> Markup:
-    """The whole picture, ``width`` by ``height`` pixels; ``label`` says what it shows."""
+def drawing(width: int, height: int, label: str, children: Iterable[Piece], *, stretched: bool = False) -> Markup:
+    """The whole picture, ``width`` by ``height`` pixels; ``label`` says what it shows; ``stretched``: it fills whatever
+    place it has."""
     attributes = {
         "xmlns": "http://www.w3.org/2000/svg", "width": width, "height": height, "viewBox": f"0 0 {width} {height}",
-        "role": "group", "aria-label": label,
+        "role": "group", "aria-label": label, **({"preserveAspectRatio": "none"} if stretched else {}),
     }  # fmt: skip
     return Markup(element("svg", attributes, children))  # noqa: S704 - escaped value by value
 

@@ -13,10 +13,17 @@ from starlette.routing import BaseRoute, Route
 
 from pmagent.actors.oa.policy import ALLOWED, FORBIDDEN
 from pmagent.console.pages.addresses import choices, one_of
+from pmagent.console.pages.approvals.presentation import title
 from pmagent.console.pages.context import PageContext, context_of
+from pmagent.console.pages.figures import SPANS, Figure, figures
+from pmagent.console.pages.jobs.cache import JobCache, jobs_of
+from pmagent.console.pages.views.agents import standing
 from pmagent.console.pages.views.integrity import checks_of
 from pmagent.contracts.pla import MODES, ActionClass
 from pmagent.events.errors import CorruptLog, NotFound, PmagentError
+from pmagent.events.log import now as log_now
+from pmagent.jobs.catalogue import Entry
+from pmagent.jobs.kinds import RUNS
 from pmagent.log.source import time_at
 from pmagent.workspace.layout import Layout
 
@@ -26,6 +33,9 @@ LIVE: Final = (
 )  # fmt: skip
 CLASSES: Final = get_args(ActionClass)
 CHANGES: Final = ("stop", "mode")
+RECENT: Final = 6
+RECENT_LOOK: Final = 10_000
+"""So many events are looked through for runs that nobody has looked at yet: the first page waits for no long log."""
 _SCHEDULED: Final = ("timer.requested", "run.requested", "hid.ping_requested", "hid.lease_requested")
 """Effects that wait for a time, all day long."""
 
@@ -42,9 +52,10 @@ class Effects(msgspec.Struct, frozen=True):
 
 
 async def now(request: Request) -> Response:
-    """``/?change=``: how things stand; with ``change`` (stop or mode) the form with all that may be said to that.
-    Raises BadAddress."""
+    """``/?change=&span=``: how things stand, and the figures of that time; with ``change`` (stop or mode) the form with
+    all that may be said to that. Raises BadAddress."""
     context, change = context_of(request), one_of(request, "change", CHANGES)
+    span = one_of(request, "span", tuple(SPANS), "24h")
     status, pla = await _standing(context)
     jobs = status.get("jobs", [])
     begun = await context.read(_times, context.layout, [job["position"] for job in jobs])
@@ -57,8 +68,27 @@ async def now(request: Request) -> Response:
         classes=choices(CLASSES), change=change,
         allowed=ALLOWED[status["mode"]] if status.get("mode") else (),
         forbidden=FORBIDDEN[status["mode"]] if status.get("mode") else (),
-        chain=await context.read(checks_of(context).latest, "log"),
+        chain=await context.read(checks_of(context).latest, "log"), span=span, figures=await _figures(context, span),
+        recent=await context.read(_recent, jobs_of(request)),
+        proposed=title(pla["proposal"]) if pla.get("proposal") else "",
+        calls=await standing(context, "guests.approvals", "approvals") or [],
     )  # fmt: skip
+
+
+async def _figures(context: PageContext, span: str) -> list[Figure] | None:
+    """The figures; None while the daemon cannot be asked."""
+    try:
+        return figures((await context.standing("figures")).document["hours"], span, log_now())
+    except PmagentError:
+        return None
+
+
+def _recent(jobs: JobCache) -> list[Entry]:
+    """The newest runs, as far as they are near the log's end. Blocking."""
+    try:
+        return jobs.catalogue.listed(RUNS, RECENT, look=RECENT_LOOK).entries
+    except (NotFound, CorruptLog):
+        return []
 
 
 async def _standing(context: PageContext) -> tuple[dict[str, Any], dict[str, Any]]:

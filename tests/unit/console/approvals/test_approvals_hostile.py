@@ -19,6 +19,8 @@ from pmagent.console.pages.approvals.history import Step, Story
 from pmagent.console.pages.approvals.shown_state import Situation, packed, shown_state
 from pmagent.console.pages.context import PageContext
 from pmagent.contracts.pla_events import PlaDecisionRequested, PlaFrameObserved, PlaProposalRequested
+from pmagent.jobs.catalogue import Ending, Entry
+from pmagent.jobs.kinds import RUNS
 from pmagent.service.answer import Answer
 from tests.support.cases import each
 from tests.support.console_pages import Page, assert_harmless
@@ -90,6 +92,8 @@ class Told(PageContext):
                 "counts": {}, "open": [alert(text, "urgent"), alert(text)], "acknowledged": 1, "newest": 6,
                 "given_up": 1,
             })  # fmt: skip
+        if operation == "figures":
+            return Answer(document={"hours": []})
         if operation == "guests.approvals":
             call = {"approval": 9, "tool": text, "text": text, "harness": text, "agent": text, "session": text}
             call |= {"given": False, "needed": 2, "operators": [text], "asked": TIME, "expires": TIME}
@@ -139,6 +143,9 @@ class Told(PageContext):
         del arguments
         name, text = getattr(reader, "__name__", ""), self.text
         answers: dict[str, Callable[[], Any]] = {
+            "_recent": lambda: [Entry(RUNS, "r" * 36, 5, TIME, text, whole=True, ending=Ending(
+                request=5, position=6, time=TIME, state="failed", reasons=[text],
+            ))],
             "_times": lambda: [TIME], "latest": lambda: None, "story": self.story,
             "acknowledged": lambda: ([acknowledged(text)], 5), "troubles": lambda: [text],
         }  # fmt: skip
