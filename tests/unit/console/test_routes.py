@@ -250,7 +250,9 @@ TABLE: Final[dict[tuple[str, str], Row]] = {
     ("GET", "/workspaces"): Row(_get("/workspaces")),
     ("GET", "/search"): Row(_get("/search?q=pla")),
     ("GET", "/log"): Row(_get("/log?type=pla.*&n=5")),
-    ("POST", "/saved-filters"): Row(_post("/saved-filters", name="x", query="type=oa.*"), 303, leads="/log?type=oa.%2A"),
+    ("POST", "/saved-filters"): Row(
+        _post("/saved-filters", name="x", query="type=oa.*"), 303, leads="/log?type=oa.%2A"
+    ),
     ("GET", "/log/find"): Row(_get("/log/find?id=3"), 303, leads="/log/3"),
     ("GET", "/log/{position}"): Row(_get("/log/2"), none=404),
     ("GET", "/log/{position}/raw"): Row(_get("/log/2/raw"), none=404),

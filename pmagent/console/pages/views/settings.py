@@ -1,4 +1,4 @@
-"""The page Settings: what is permitted now and what was refused, who the operators are, and which settings hold; and the
+"""The page Settings: what is permitted and what was refused, the operators, and the settings that hold; and the
 workspaces of this user on this machine. Nothing is changed here: each part names the command that does."""
 
 from __future__ import annotations
