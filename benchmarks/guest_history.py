@@ -51,7 +51,7 @@ def run(bench: Bench) -> list[Row]:
 
 
 def _hook(bench: Bench) -> Row:
-    with _daemon(bench.folder) as workspace:
+    with _daemon(bench.folder) as (workspace, _):
         words = [PYTHON, "-I", "-S", hook.__file__, "claude", "PreToolUse", "enforce", "0", str(Layout(workspace).home)]
         line = json.dumps({**PAYLOAD, "cwd": str(workspace)}).encode()
 

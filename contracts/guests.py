@@ -8,6 +8,7 @@ Causes and effects::
                               | guest.answer_refused
     guest.call_ended | guest.wait_ended | guest.session_ended -> guest.call_closed
     guest.session_ended -> guest.session_closed
+    guest.policy_edit_requested -> guest.policy_edit_accepted | guest.policy_edit_refused
 
 Each call that was asked ends once: with ``guest.call_decided`` where that denies it in mode enforce (refused), else
 with ``guest.call_closed``. A call, and the approval that it asks for, is numbered by the position of its
@@ -228,6 +229,21 @@ class GuestAnswerRequested(Payload, frozen=True, kw_only=True):
     rule: Rule | None = None
 
 
+@event_type("guest.policy_edit_requested", request=True)
+class GuestPolicyEditRequested(Payload, frozen=True, kw_only=True):
+    """An operator accepts a text as a layer's file. ``sha256``: of the text, ``before``: of the file that they were
+    shown, ``found``: of the file that lies there ("": none). ``asking`` and ``proof`` as of an approval's answer."""
+
+    layer: Literal["user", "project"]
+    before: Sha256
+    found: Sha256
+    sha256: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}" + END)]
+    operator_id: OperatorId
+    channel: Channel
+    proof: Proof = "unsaid"
+    asking: Annotated[str, Meta(max_length=100)] = ""
+
+
 # --- decisions ----------------------------------------------------------------------------------------------------
 
 
@@ -350,3 +366,28 @@ class GuestSessionClosed(Payload, frozen=True, kw_only=True):
     refused: Count
     unknown: Count
     reasons: list[str] = []
+
+
+@event_type("guest.policy_edit_accepted")
+class GuestPolicyEditAccepted(Payload, frozen=True, kw_only=True):
+    """Answer to the request at position ``request``: this text becomes the layer's file. That it holds is said by the
+    ``guest.policy_read`` whose layer has this digest."""
+
+    request: Position
+    layer: Literal["user", "project"]
+    before: Sha256
+    sha256: Sha256
+    operator_id: OperatorId
+    channel: Channel
+
+
+@event_type("guest.policy_edit_refused")
+class GuestPolicyEditRefused(Payload, frozen=True, kw_only=True):
+    """Answer to the request at position ``request``: the file stays. ``code``: self (it came from among a session's
+    processes), changed (the file is not the one that was shown), same (it has this text already)."""
+
+    request: Position
+    layer: Literal["user", "project"]
+    code: Literal["self", "changed", "same"]
+    reasons: list[str]
+    mend: list[str]

@@ -365,6 +365,7 @@ GUESTS: Final = Edge(
         "guests.written": Operation(
             perform="pmagent.guests.operations:written", alone="pmagent.guests.operations:written_alone", looks=True
         ),
+        "guests.policy_edit": Operation(perform="pmagent.guests.policy_accept:edit"),
         "guests.answer": Operation(perform="pmagent.guests.operations:answer", again=True),
         "guests.note": Operation(perform="pmagent.guests.operations:note", lowers=True, again=True),
         "guests.import": Operation(
@@ -403,7 +404,7 @@ GUESTS: Final = Edge(
             },
         ),
     },
-    views=("pmagent.console.pages.views.agents",),
+    views=("pmagent.console.pages.views.agents", "pmagent.console.pages.views.policy"),
     sections=(
         Section(
             12, "agents", "/agents", "Agents", "g",
@@ -412,7 +413,7 @@ GUESTS: Final = Edge(
         ),
         Section(
             13, "policy", "/policy", "Policy", "p",
-            "The rules for agents, and how often each of them decided.",
+            "The rules for agents, how often each of them decided, and editing them.",
             ("pmagent", "policy", "check"),
         ),
     ),

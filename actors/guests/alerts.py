@@ -67,5 +67,6 @@ ALERTS: Final[Judges] = {
     "guest.call_unseen": _unseen,
     "guest.changed": _changed,
     "guest.end_unmatched": _unseen,
+    "guest.policy_edit_requested": _asked,
     "guest.policy_read": _policy,
 }

@@ -78,6 +78,17 @@ class _Finding(NamedTuple):
 
 def judge(call: Call, policy: Policy, situation: Situation) -> Verdict:
     """The verdict on a call. A subagent is never allowed more than the session's own agent would be."""
+    known = _understood(policy)
+    key = known.key(call, situation)
+    verdict = known.verdicts.get(key)
+    if verdict is None:
+        if len(known.verdicts) >= VERDICTS_MAX:
+            known.verdicts.clear()
+        verdict = known.verdicts[key] = _of_both(call, policy, situation)
+    return verdict
+
+
+def _of_both(call: Call, policy: Policy, situation: Situation) -> Verdict:
     verdict = _judged(call, policy, situation)
     if call.agent or call.agent_type:
         own = _judged(msgspec.structs.replace(call, agent="", agent_type=""), policy, situation)
@@ -164,6 +175,8 @@ def _verdict(policy: Policy, allowed: list[_Held], found: list[_Finding], gains:
 
 HITS_MAX: Final = 20_000
 """So many parts are remembered with the rules that speak of them."""
+VERDICTS_MAX: Final = 5_000
+_encode: Final = msgspec.json.Encoder().encode
 
 
 class _Known:
@@ -177,6 +190,10 @@ class _Known:
         self._tools: list[_Held] = []
         self._all: list[_Held] = []
         self._found: dict[tuple[Part, str, str, str], list[_Hit]] = {}
+        self.verdicts: dict[bytes, Verdict] = {}
+        """By all that they depend on: agents make the same calls again and again."""
+        rules = [rule for layer in policy.layers for rule in layer.rules]
+        self._by_hour, self._by_time = any(one.when.hours for one in rules), any(one.expires for one in rules)
         for layer in policy.layers:
             for rule in layer.rules:
                 try:
@@ -194,6 +211,11 @@ class _Known:
             self._commands.setdefault(understood.words[0], []).append(held)
         else:
             self._other.append(held)
+
+    def key(self, call: Call, situation: Situation) -> bytes:
+        """Whatever else differs in call and situation, the verdict is the same."""
+        like = msgspec.structs.replace(call, session="", hour=call.hour if self._by_hour else 0)
+        return _encode((like, situation.mode, situation.labels, situation.time if self._by_time else ""))
 
     def hits(self, part: Part, call: Call) -> list[_Hit]:
         """The rules that speak of a part of the call, in their order."""
@@ -220,6 +242,8 @@ class _Known:
         return sorted(hits, key=lambda hit: hit.held.number)
 
 
+KNOWN_MAX: Final = 8
+"""So many policies are kept: who compares two judges by three variants of each."""
 _last: list[_Known] = []
 """The policies that were understood last; a policy is a value that does not change."""
 
@@ -230,7 +254,7 @@ def _understood(policy: Policy) -> _Known:
             return known
     known = _Known(policy)
     _last.insert(0, known)
-    del _last[4:]
+    del _last[KNOWN_MAX:]
     return known
 
 

@@ -40,6 +40,9 @@ LINES: Final[dict[str, Line]] = {
     "guest.changed": "{what} changed, refused {refused}: {path}",
     "guest.end_unmatched": "UNGATED: {tool} {call} returned, and was not let through",
     "guest.noted": "{by}: {text}",
+    "guest.policy_edit_accepted": "{operator_id} accepts {sha256} as the {layer} policy, instead of {before}",
+    "guest.policy_edit_refused": "the {layer} policy stays as it is: {reasons} ({code})",
+    "guest.policy_edit_requested": "{operator_id} wants {sha256} to be the {layer} policy, instead of {before}",
     "guest.policy_read": "policy {policy.digest}",
     "guest.session_closed": "{session} {proof}, {unseen} unseen: {asked} asked, {allowed} allowed, {refused} refused, "
     "{unknown} unknown",

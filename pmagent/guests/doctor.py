@@ -12,14 +12,14 @@ from typing import Any, Final, Literal, NamedTuple
 
 from pmagent.events.errors import PmagentError
 from pmagent.guests import codex_trust
-from pmagent.guests.connect import Connection, hook_of, installed_source, read_record, user_home, version_of
+from pmagent.guests.connect import Connection, hook_of, installed_source, read_record, trusts, user_home, version_of
 from pmagent.guests.harnesses import EVENTS, names, too_old
 from pmagent.workspace.layout import Layout
 
 PAST: Final = {
     "claude": "its settings can switch hooks off before a session begins, and files mentioned with @ fire none",
     "codex": "typing into a program that runs (write_stdin) fires no hook, nor do hosted searches",
-    "gemini": "calls have no ids, and there is no transcript to hold a session against",
+    "gemini": "a project's hooks run only where its user trusts the folder, and calls are known by their input alone",
     "cursor": "there is no transcript to hold a session against, and cloud agents skip hooks at first",
     "copilot": "a hook that is out of time lets the tool run, and subagents may fire none",
     "opencode": "--pure starts without the plugin, and the batch tool fires one hook for many calls",
@@ -69,6 +69,8 @@ def _findings(layout: Layout, one: Connection, environ: Mapping[str, str]) -> It
         yield Finding("fail", f"{path} does not start the hook any more", again)
     if one.harness == "claude":
         yield from _of_claude(layout, environ)
+    if one.harness == "gemini":
+        yield from _of_gemini(layout, one, environ)
     if one.harness == "codex" and one.scope != "managed":
         yield from _of_codex(layout, one, environ, again)
     version = version_of(one.harness, environ)
@@ -112,6 +114,24 @@ def _of_claude(layout: Layout, environ: Mapping[str, str]) -> Iterator[Finding]:
     for name in ("CLAUDE_CODE_SIMPLE", "CLAUDE_CONFIG_DIR"):
         if environ.get(name):
             yield Finding("warn", f"{name} is set here: Claude Code may read other settings, or none", f"unset {name}")
+
+
+def _of_gemini(layout: Layout, one: Connection, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Whether it runs a project's hooks, and entries that switch ours off; a project's count where it is trusted."""
+    trusted = trusts(layout.workspace, environ)
+    if one.scope == "project" and not trusted:
+        what = f"Gemini CLI skips the hooks of {layout.workspace}, which its user does not trust"
+        yield Finding("fail", what, f"start gemini in {layout.workspace}, and trust it")
+    for folder in (user_home(environ), *([layout.workspace] if trusted else ())):
+        path = folder / ".gemini/settings.json"
+        try:
+            switches = json.loads(path.read_bytes()).get("hooksConfig", {}) if path.is_file() else {}
+            off = switches.get("enabled", True) is not True or "pmagent" in switches.get("disabled", ())
+        except (ValueError, AttributeError, TypeError):
+            yield Finding("fail", f"{path} is not understood", "mend it")
+            continue
+        if off:
+            yield Finding("fail", f"{path} switches the hook off", f"take hooksConfig out of {path}")
 
 
 def _of_codex(layout: Layout, one: Connection, environ: Mapping[str, str], again: str) -> Iterator[Finding]:

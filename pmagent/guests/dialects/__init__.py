@@ -8,6 +8,7 @@ not fit is ``Unheard``, which a gate refuses. A dialect is a module of this pack
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
 from types import ModuleType
 from typing import Any, Final, Literal, get_args
@@ -153,5 +154,6 @@ def refusal(reason: str) -> Printed:
     return Printed(2, "", (reason.strip() or "refused by pmagent") + "\n")
 
 
+@cache
 def _dialect(harness: str) -> ModuleType:
     return import_module(f"pmagent.guests.dialects.{harness}")

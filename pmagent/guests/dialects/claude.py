@@ -101,7 +101,7 @@ def answer(event: str, answer: Answer, reason: str) -> Printed:
 
 def given(tool_input: Any) -> dict[str, Any]:
     """A tool's input. Raises msgspec.ValidationError when it is no object."""
-    return msgspec.convert(tool_input, dict[str, Any])
+    return tool_input if type(tool_input) is dict else msgspec.convert(tool_input, dict[str, Any])
 
 
 def named(tool: str) -> str:

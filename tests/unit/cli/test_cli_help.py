@@ -61,7 +61,7 @@ ELSEWHERE = {
     "pmagent exec --enforce --wait 120 -- git push origin main", "pmagent policy check other.yaml",
     "pmagent policy explain 'git push'", "pmagent policy explain --tool Read src/app.py",
     "pmagent policy import claude > .pmagent/policy.yaml",
-    "pmagent policy import codex my.rules",
+    "pmagent policy import codex my.rules", "pmagent approvals show 4711 --rule 'Bash(npm run build *)'",
 }
 """Commands that run for ever, or need a network, a daemon, a device, a session, an agent, or a job of this name: their
 own tests run the like."""

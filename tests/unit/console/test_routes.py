@@ -211,6 +211,9 @@ TABLE: Final[dict[tuple[str, str], Row]] = {
         "approve", "reject",
     )},
     ("GET", "/policy"): Row(_get("/policy")),
+    **{("GET", f"/policy/{word}"): Row(_get(f"/policy/{word}")) for word in ("edit", "try", "accept")},
+    ("POST", "/policy/try"): Row(_post("/policy/try", layer="project", text="version: 1\n")),
+    ("POST", "/policy/accept"): Row(_post("/policy/accept", layer="project", digest="0" * 64), 422),
     ("GET", "/runs"): Row(lambda world: world.runs.get("/runs?state=done")),
     ("GET", "/runs/{run_id}"): Row(lambda world: world.runs.get(_RUN), none=404),
     ("GET", "/runs/{run_id}/tasks/{task_id}"): Row(lambda world: world.runs.get(_task(world)), none=404),
@@ -264,7 +267,8 @@ TABLE: Final[dict[tuple[str, str], Row]] = {
     ),
 }  # fmt: skip
 """Every route, by method and path. A route that cannot be shown here as it is meant (a job that is cancelled, a call
-of an agent) is shown by ``test_runs_live.py``, ``test_audits_page.py`` and ``test_console_agents.py``."""
+of an agent, a policy's new text) is shown by ``test_runs_live.py``, ``test_audits_page.py``, ``test_agents_pages.py``
+and ``test_console_agents.py``."""
 
 ROUTES: Final = list(TABLE)
 POSTS: Final = [path for method, path in TABLE if method == "POST"]
