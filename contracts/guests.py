@@ -8,6 +8,7 @@ Causes and effects::
                               | guest.answer_refused
     guest.call_ended | guest.wait_ended | guest.session_ended -> guest.call_closed
     guest.session_ended -> guest.session_closed
+    guest.definitions_read -> guest.definitions_changed
     guest.policy_edit_requested -> guest.policy_edit_accepted | guest.policy_edit_refused
 
 Each call that was asked ends once: with ``guest.call_decided`` where that denies it in mode enforce (refused), else
@@ -22,7 +23,7 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import Meta
 
 from pmagent.contracts.control import REASON_CHARS_MAX, Channel, OperatorId
-from pmagent.contracts.guest_calls import Answer, Call, Harness, Policy, Rule, Verdict
+from pmagent.contracts.guest_calls import Answer, Call, Change, Definition, Harness, Policy, Rule, Verdict
 from pmagent.contracts.orchestra_events import NetContact
 from pmagent.contracts.payload import END, Payload, blob, event_type
 from pmagent.contracts.pla_events import Proof
@@ -161,7 +162,8 @@ class GuestCallAsked(GuestFact, frozen=True, kw_only=True):
 @event_type("guest.call_ended")
 class GuestCallEnded(GuestFact, frozen=True, kw_only=True):
     """A tool has returned. ``ok``: without an error; ``output``: the beginning of what it gave, masked; where that is
-    larger, the whole is the blob ``output_sha256`` of ``output_size`` bytes, and ``output_kept``."""
+    larger, the whole is the blob ``output_sha256`` of ``output_size`` bytes, and ``output_kept``. ``started``: the
+    subagent that it started, where its harness says so."""
 
     call: Name
     tool: Name
@@ -172,6 +174,7 @@ class GuestCallEnded(GuestFact, frozen=True, kw_only=True):
     output_size: Count = 0
     output_sha256: Annotated[Sha256, blob("output_size", "output_kept")] = ""
     output_kept: bool = False
+    started: Name = ""
 
 
 @event_type("guest.call_unseen")
@@ -194,6 +197,15 @@ class GuestChanged(GuestFact, frozen=True, kw_only=True):
     path: Path = ""
     digest: Sha256 = ""
     refused: bool = False
+
+
+@event_type("guest.definitions_read")
+class GuestDefinitionsRead(GuestFact, frozen=True, kw_only=True):
+    """What the session's harness goes by, as its files say: read at the start of a session and when they change, and
+    recorded where it is not what was recorded last."""
+
+    harness: Harness
+    definitions: list[Definition]
 
 
 @event_type("guest.noted")
@@ -366,6 +378,17 @@ class GuestSessionClosed(Payload, frozen=True, kw_only=True):
     refused: Count
     unknown: Count
     reasons: list[str] = []
+
+
+@event_type("guest.definitions_changed")
+class GuestDefinitionsChanged(Payload, frozen=True, kw_only=True):
+    """What the session's harness goes by is not what was read last, in this session or an earlier one; ``widens``:
+    one of the changes does."""
+
+    session: SessionId
+    harness: Harness
+    changes: list[Change]
+    widens: bool
 
 
 @event_type("guest.policy_edit_accepted")

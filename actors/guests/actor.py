@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from pmagent.actors.guests.answers import GIVEN_SECONDS, edited, refused
+from pmagent.actors.guests.definitions import changed, read
 from pmagent.actors.guests.judge import judge, only_reads
 from pmagent.actors.guests.state import (
     APPROVALS_MAX,
@@ -44,6 +45,7 @@ from pmagent.contracts.guests import (
     GuestCallClosed,
     GuestCallDecided,
     GuestCallEnded,
+    GuestDefinitionsRead,
     GuestEndUnmatched,
     GuestFact,
     GuestPolicyEditRequested,
@@ -81,7 +83,7 @@ class Guests:
     hears: frozenset[type[msgspec.Struct]] = frozenset((
         GuestPolicyRead, GuestSessionStarted, GuestSessionEnded, GuestCallAsked, GuestCallEnded, GuestWaitEnded,
         GuestAnswerRequested, GuestPolicyEditRequested, KernelModeDecided, EffectsPaused, EffectsResumed,
-        DaemonStarted, TimerFired,
+        DaemonStarted, TimerFired, GuestDefinitionsRead,
     ))  # fmt: skip
 
     def initial(self) -> GuestsState:
@@ -129,6 +131,8 @@ class Guests:
                 yield from _on_answer(state, event, data)
             case GuestPolicyEditRequested():
                 yield edited(event, data)
+            case GuestDefinitionsRead(harness=harness):
+                yield from changed(data, state.definitions[harness])
             case DaemonStarted():  # whoever waited was told by its hook that nobody is there
                 yield from _waited_in_vain(state, "the daemon ended while it waited")
             case TimerFired(name=name) if name.startswith(_TIMER):
@@ -143,6 +147,9 @@ def _told(state: GuestsState, event: Event, data: GuestFact) -> GuestsState:
     match data:
         case GuestCallAsked():
             return replace(state, asked=data, position=event.position)
+        case GuestDefinitionsRead(harness=harness):
+            found = read(data.definitions, state.definitions.get(harness))
+            return replace(state, definitions={**state.definitions, harness: found})
         case GuestSessionStarted():
             session = state.sessions.get(data.session) or Session(last=event.time)
             return with_session(state, data.session, replace(session, last=event.time, canary=True))

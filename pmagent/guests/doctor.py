@@ -6,12 +6,15 @@ from __future__ import annotations
 import json
 import shutil
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
+from pmagent.actors.guests.definitions import differences
+from pmagent.actors.guests.definitions import read as compared
 from pmagent.events.errors import PmagentError
-from pmagent.guests import codex_trust
+from pmagent.guests import codex_trust, definitions
 from pmagent.guests.connect import Connection, hook_of, installed_source, read_record, trusts, user_home, version_of
 from pmagent.guests.harnesses import EVENTS, names, too_old
 from pmagent.workspace.layout import Layout
@@ -25,6 +28,9 @@ PAST: Final = {
     "opencode": "--pure starts without the plugin, and the batch tool fires one hook for many calls",
 }
 """Calls that pass the hooks of each harness unseen, whatever their state."""
+_GOES_BY: Final = {
+    "server": "MCP server(s)", "hook": "hook(s) of others", "plugin": "plugin(s)", "rules": "list(s) of rules",
+}  # fmt: skip
 _WALL: Final = "only pmagent guest run, or managed settings, hold against that"
 _VARIABLES: Final = ("PATH", "LD_", "PYTHON", "BASH_ENV", "ENV", "CLAUDE_CODE_SIMPLE", "CLAUDE_CONFIG_DIR")
 """Variables of a settings file's ``env`` that reach hooks, and change what is started."""
@@ -48,13 +54,35 @@ def look(layout: Layout, environ: Mapping[str, str]) -> tuple[Literal["ok", "war
     found = [finding for one in connections for finding in _findings(layout, one, environ)]
     how = ", ".join(f"{one.harness} ({one.scope}, {one.mode}{f', {one.version}' if one.version else ''})"
                     for one in connections)  # fmt: skip
-    past = [f"{name}: {PAST[name]}" for name in dict.fromkeys(one.harness for one in connections)]
-    text = "; ".join([f"connected: {how}", *(one.text for one in found), "past the hooks: " + ", ".join(past), _WALL])
+    harnesses = list(dict.fromkeys(one.harness for one in connections))
+    also = [text for name in harnesses if (text := _goes_by(layout, name, environ))]
+    past = "past the hooks: " + ", ".join(f"{name}: {PAST[name]}" for name in harnesses)
+    text = "; ".join([f"connected: {how}", *also, *(one.text for one in found), past, _WALL])
     state: Literal["ok", "warn", "fail"] = "fail" if any(one.state == "fail" for one in found) else "warn"
     return state if found else "ok", text + left, "; ".join(dict.fromkeys(one.remedy for one in found))
 
 
+def _goes_by(layout: Layout, harness: str, environ: Mapping[str, str]) -> str:
+    """What a harness goes by beside our hooks, in words; "": nothing."""
+    counts = Counter[str](one.kind for one in definitions.read(harness, layout.workspace, environ, hook_of(layout)))
+    said = ", ".join(f"{counts[kind]} {word}" for kind, word in _GOES_BY.items() if counts[kind])
+    return f"{harness} also goes by {said}" if said else ""
+
+
+def _changed(layout: Layout, harness: str, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Definitions that are not what the log says of the last session."""
+    last = definitions.recorded(layout.store, harness)
+    if last is None:
+        return
+    now = definitions.read(harness, layout.workspace, environ, hook_of(layout))
+    for one in differences(compared(now, compared(last, None))):
+        if one.widens:
+            what = f"{harness}'s {one.kind} {one.name} was {one.how} since the last session ({one.text})"
+            yield Finding("warn", what, f"look at {one.path}")
+
+
 def _findings(layout: Layout, one: Connection, environ: Mapping[str, str]) -> Iterator[Finding]:
+    yield from _changed(layout, one.harness, environ)
     hook, again = hook_of(layout), f"pmagent connect {one.harness} --{one.scope} --{one.mode}"
     try:
         if Path(hook.file).read_bytes() != installed_source():

@@ -38,6 +38,7 @@ from pmagent.contracts.guests import (
     GuestCallDecided,
     GuestCallEnded,
     GuestChanged,
+    GuestDefinitionsRead,
     GuestFact,
     GuestMode,
     GuestPolicyRead,
@@ -49,6 +50,7 @@ from pmagent.contracts.guests import (
 from pmagent.events.errors import PmagentError
 from pmagent.events.event import Event
 from pmagent.guests import dialects
+from pmagent.guests.definitions import Watch, file_digest, marks_of
 from pmagent.guests.dialects import Printed, refusal
 from pmagent.guests.harnesses import too_old
 from pmagent.guests.keys import digest_of, log_key
@@ -113,6 +115,7 @@ class Gate:
         self._looked = 0.0
         self._cedar: list[Path] | None = None
         self._reading = anyio.Lock()
+        self._watch = Watch()
 
     def hear(self, events: Sequence[Event], _sums: Sequence[str]) -> None:
         """Listener: what becomes of calls that wait."""
@@ -152,7 +155,11 @@ class Gate:
         script = message.harness == "script"
         self.processes.note(session, pid, fresh=isinstance(heard, dialects.Started), itself=script)
         await self.follow_policy(host)
+        if isinstance(heard, dialects.Asked):
+            await self._follow_definitions(host, message, session)
         events = await self.told(host, message, heard, large=len(line) > SMALL_BYTES)
+        if isinstance(heard, dialects.Started | dialects.Changed):
+            await self._follow_definitions(host, message, session, at_once=True)
         if isinstance(heard, dialects.Changed) and message.mode == "enforce":
             why = "pmagent: settings of a session under control stay as they are; end it, change them, and start anew"
             return _answer(message, "deny", why)
@@ -234,7 +241,7 @@ class Gate:
             case dialects.Stopped():
                 return GuestAgentStopped(**common, agent=_name(heard.agent), agent_type=_name(heard.agent_type))
             case dialects.Changed():
-                digest = await anyio.to_thread.run_sync(_file_digest, heard.path)
+                digest = await anyio.to_thread.run_sync(file_digest, heard.path)
                 return GuestChanged(
                     **common, what=_name(heard.what), path=heard.path[:PATH_CHARS_MAX], digest=digest,
                     refused=message.mode == "enforce",
@@ -283,6 +290,17 @@ class Gate:
         self._count += 1
         return f"guest:{self._boot}:{self._count}"
 
+    async def _follow_definitions(self, host: Host, message: Message, session: str, *, at_once: bool = False) -> None:
+        """Record what the session's harness goes by, if that is not what was recorded last. Behind a wall it is what
+        the wall gives it."""
+        if message.wall or message.harness == "script" or not self._watch.due(at_once=at_once):
+            return
+        last = host.runtime.engine.states[GUESTS].definitions.get(message.harness)
+        found = await anyio.to_thread.run_sync(self._watch.news, message.harness, host.layout, last)
+        if found is not None:
+            fact = GuestDefinitionsRead(session=session, harness=_harness(message.harness), definitions=found)
+            await host.runtime.append(fact, self._id(), HOOK, session)
+
     # --- key and policy -------------------------------------------------------------------------------------------
 
     def key(self, host: Host) -> bytes:
@@ -296,9 +314,9 @@ class Gate:
         now = time.monotonic()
         if self._paths and not at_once and now < self._looked + LOOK_SECONDS:
             return
-        if not self._paths or _marks(self._paths) != self._marks:
+        if not self._paths or marks_of(self._paths) != self._marks:
             async with self._reading:  # whoever else asks waits: it holds for them, too
-                if not self._paths or _marks(self._paths) != self._marks:
+                if not self._paths or marks_of(self._paths) != self._marks:
                     await self._read_policy(host)
         self._looked = now
 
@@ -310,7 +328,7 @@ class Gate:
         cedar = cedar_files(workspace, os.environ)
         others = (*policy_files(workspace, os.environ), Registry().path(ACCEPTED, workspace))
         paths = tuple(map(str, (*cedar, *others)))
-        marks = _marks(paths)  # before they are read: what changes meanwhile is read again
+        marks = marks_of(paths)  # before they are read: what changes meanwhile is read again
         policy = await anyio.to_thread.run_sync(policy_in_force, workspace)
         if host.runtime.engine.states[GUESTS].policy.digest != policy.digest:
             await host.runtime.append(GuestPolicyRead(policy=policy), self._id(), "daemon")
@@ -367,7 +385,7 @@ async def _finished(host: Host, heard: dialects.Finished, common: dict[str, Any]
         given = {"output_sha256": stored.sha256, "output_size": stored.size, "output_kept": True}
     return GuestCallEnded(
         **common, **given, call=_name(heard.call), tool=_name(heard.tool), agent=_name(heard.agent), ok=heard.ok,
-        duration_ms=max(0, heard.duration_ms),
+        duration_ms=max(0, heard.duration_ms), started=_name(heard.started),
     )  # fmt: skip
 
 
@@ -410,23 +428,3 @@ def _number(host: Host, events: Sequence[Event], position: int) -> int:
 
 def _name(text: str) -> str:
     return text[:NAME_CHARS_MAX]
-
-
-def _file_digest(path: str) -> str:
-    try:
-        with open(path, "rb") as file:
-            return sha256(file.read(SMALL_BYTES * 64)).hexdigest()
-    except (OSError, ValueError):
-        return ""
-
-
-def _marks(paths: Iterable[str]) -> tuple[object, ...]:
-    """How these files stand: another content has another mark."""
-    found: list[object] = []
-    for path in paths:
-        try:
-            seen = os.stat(path)
-            found.append((seen.st_mtime_ns, seen.st_size, seen.st_ino))
-        except OSError:
-            found.append(None)
-    return tuple(found)

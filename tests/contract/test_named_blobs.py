@@ -27,7 +27,8 @@ HISTORIES = Path(__file__).parents[1] / "histories"
 
 DIGESTS = {
     "GuestAnswerRequested.digest", "GuestApprovalAsked.digest", "GuestCallAsked.digest", "GuestChanged.digest",
-    "GuestPolicyEditAccepted.before", "GuestPolicyEditAccepted.sha256", "GuestPolicyEditRequested.before",
+    "Definition.digest", "GuestPolicyEditAccepted.before", "GuestPolicyEditAccepted.sha256",
+    "GuestPolicyEditRequested.before",
     "GuestPolicyEditRequested.found", "GuestPolicyEditRequested.sha256",
     "Layer.sha256", "Policy.digest", "AppliedFile.before", "RunApplyApproved.digest", "RunApplyApproved.head",
     "RunApplyEnded.commit",

@@ -63,7 +63,7 @@ class Asked(_Shape, frozen=True, kw_only=True):
 
 class Finished(_Shape, frozen=True, kw_only=True):
     """A tool has come back. ``output``: what it returned, or its error, as the harness shows it. ``tool_input``: what
-    it was called with, for a harness that gives calls no id."""
+    it was called with, for a harness that gives calls no id. ``started``: the subagent that it started."""
 
     session: str
     tool: str
@@ -74,6 +74,7 @@ class Finished(_Shape, frozen=True, kw_only=True):
     duration_ms: int = 0
     tool_input: dict[str, Any] = {}
     cwd: str = ""
+    started: str = ""
 
 
 class Changed(_Shape, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ import json
 import os
 import re
 from collections.abc import Iterator
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,11 +18,14 @@ import pytest
 
 from pmagent.contracts.guests import (
     GuestApprovalGiven,
+    GuestDefinitionsChanged,
+    GuestDefinitionsRead,
     GuestPolicyEditAccepted,
     GuestPolicyEditRefused,
     GuestPolicyEditRequested,
     GuestPolicyRead,
 )
+from pmagent.guests import definitions
 from pmagent.guests.gate import Gate, Gone
 from pmagent.guests.policy import user_file
 from tests.conftest import fresh_example
@@ -75,6 +79,8 @@ async def _answered(live: LiveHost, line: bytes) -> bytes:
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
     workspace = fresh_example(tmp_path / "w")
     write_policy(workspace, POLICY)
     with (
@@ -206,3 +212,66 @@ def test_the_users_policy_is_made_where_there_is_none_and_lookers_change_nothing
     assert path.read_text() == POLICY
     assert place.bert.get("/policy/edit?layer=built-in").status_code == 404
     assert "readonly" in place.vera.page("/policy/edit")
+
+
+def test_subagents_stand_under_the_call_that_started_them(place: Place) -> None:
+    write_policy(place.live.workspace, POLICY + "rules:\n  - {match: Agent, answer: allow}\n"
+                 "  - {match: Bash(make known *), label: private}\n")  # fmt: skip
+    place.live.run(partial(place.live.host.resources[Gate].follow_policy, at_once=True), place.live.host)
+
+    def agent(name: str, **within: Any) -> None:
+        given: dict[str, Any] = {"subagent_type": "worker", "prompt": "x"}
+        call: dict[str, Any] = {"tool_name": "Agent", "tool_use_id": name, "tool_input": given, **within}
+        place.told("PreToolUse", **call)
+
+    def bash(line: str, of: str) -> None:
+        call: dict[str, Any] = {"tool_name": "Bash", "tool_use_id": line, "tool_input": {"command": line}}
+        place.told("PreToolUse", agent_id=of, agent_type="worker", **call)
+
+    agent("first")
+    agent("second")
+    for name in ("one", "two"):  # they begin in the other order than they were asked for
+        place.told("SubagentStart", agent_id=name, agent_type="worker")
+    for call, name in (("first", "two"), ("second", "one")):
+        response = {"status": "async_launched", "agentId": name}
+        place.told("PostToolUse", tool_name="Agent", tool_use_id=call, tool_input={}, tool_response=response)
+    bash("make known 1", "one")
+    agent("inner", agent_id="one", agent_type="worker")
+    place.told("SubagentStart", agent_id="three", agent_type="worker")
+    bash("make known 3", "three")
+    bash("make known 2", "two")
+    bash("make known 4", "nobody")
+    place.asked("make known 5")
+    report = place.live.perform("guests.sessions", session="s").document
+    texts = {call["position"]: call["call"] for call in report["calls"]}
+    drawn = [(row["depth"], row.get("subagent") or texts[row["call"]]) for row in report["tree"]]
+    assert drawn == [
+        (0, "first"), (1, "two"), (2, "make known 2"), (0, "second"), (1, "one"), (2, "make known 1"), (2, "inner"),
+        (3, "three"), (4, "make known 3"), (0, "nobody"), (1, "make known 4"), (0, "make known 5"),
+    ]  # fmt: skip
+    assert report["subagents"]["one"]["gains"] == ["private"]
+    assert report["subagents"]["three"]["inherits"] == ["private"]
+    assert "inherits" not in report["subagents"]["one"]
+    shown = Page(place.bert.page("/agents/s")).text
+    assert "brings the labels private" in shown
+    assert "inherits the labels private" in shown
+    place.live.perform("guests.written")
+    text = (place.live.workspace / "guests/s.md").read_text()
+    assert "\n      - *subagent worker three*, inherits private\n        - " in text
+
+
+def test_what_an_agents_program_goes_by_is_recorded_and_a_new_server_is_told(place: Place) -> None:
+    servers = place.live.workspace / ".mcp.json"
+    for command in ("run", "run --evil"):
+        servers.write_text(json.dumps({"mcpServers": {"weather": {"command": command}}}))
+        place.told("SessionStart", source="resume")
+    first, second, third = place.events(GuestDefinitionsRead)
+    assert [len(one.definitions) for one in (first, second, third)] == [0, 1, 1]
+    added, changed = place.events(GuestDefinitionsChanged)
+    assert [(one.widens, one.changes[0].how) for one in (added, changed)] == [(True, "added"), (True, "changed")]
+    assert "server weather changed: run --evil" in Page(place.bert.page("/agents/s")).text
+    alerts = place.live.perform("alerts.list").document["open"]
+    assert [one["kind"] for one in alerts if one["kind"].startswith("guest")] == ["guest_definitions"]
+    last = definitions.recorded(place.live.host.layout.store, "claude")
+    assert last is not None
+    assert last[0].text == "run --evil"

@@ -6,8 +6,14 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
+
+from pmagent.contracts.guests import GuestDefinitionsRead
+from pmagent.events.event import Draft
+from pmagent.guests.definitions import hook_file, read
 from pmagent.guests.doctor import look
 from tests.support.cases import each
+from tests.support.logged import write_log
 from tests.unit.guests.test_connect import Place
 
 
@@ -122,3 +128,22 @@ def test_codex_with_hooks_switched_off(tmp_path: Path) -> None:
     assert look(here.layout, here.environ)[0] == "fail"
 
 
+
+
+def test_what_a_harness_also_goes_by_is_counted_and_what_has_changed_is_named(tmp_path: Path) -> None:
+    here = Place(tmp_path)
+    here.connect("claude", "project", "enforce")
+    servers = here.layout.workspace / ".mcp.json"
+    servers.write_text('{"mcpServers": {"weather": {"command": "run"}}}')
+    state, text, _ = look(here.layout, here.environ)
+    assert (state, "claude also goes by 1 MCP server(s);" in text) == ("ok", True)
+    known = read("claude", here.layout.workspace, here.environ, hook_file(here.layout))
+    fact = GuestDefinitionsRead(session="s", harness="claude", definitions=known)
+    write_log(here.layout.workspace, [
+        Draft("guest.definitions_read", None, msgspec.json.encode(fact), "d", "hook", "s", 0, "fact")
+    ])  # fmt: skip
+    assert look(here.layout, here.environ)[0] == "ok"
+    servers.write_text('{"mcpServers": {"weather": {"command": "run --evil"}}}')
+    state, text, remedy = look(here.layout, here.environ)
+    assert (state, "server weather was changed since the last session (run --evil)" in text) == ("warn", True)
+    assert str(servers) in remedy

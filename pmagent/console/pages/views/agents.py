@@ -25,7 +25,7 @@ from pmagent.contracts.guests import GUESTS
 from pmagent.events.errors import PmagentError
 from pmagent.events.log import now
 from pmagent.guests.what_if import TRIED_DAYS, Trial, policy_shown, try_session_rule
-from pmagent.projections.guests.report import CallLine
+from pmagent.projections.guests.report import CallLine, Subagent, tree
 from pmagent.service.wire import RemoteError
 
 LIVE: Final = ("guest.",)
@@ -65,9 +65,11 @@ async def show(request: Request) -> Response:
             raise
         raise HTTPException(404, f"{error.message}; {error.hint}.") from error
     calls = msgspec.convert(session["calls"], list[CallLine])
+    subagents = msgspec.convert(session["subagents"], dict[str, Subagent])
     return await context.page(
         request, "agent.html", title=f"Session {name[:8]}", section="agents", live=LIVE, session=session,
-        calls=calls[-SHOWN_MAX:], left_out=max(0, len(calls) - SHOWN_MAX), command=("pmagent", GUESTS, name),
+        rows=tree(calls[-SHOWN_MAX:], subagents), left_out=max(0, len(calls) - SHOWN_MAX),
+        command=("pmagent", GUESTS, name),
     )
 
 
