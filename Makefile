@@ -33,7 +33,7 @@ night: setup repositories ## every check with all examples, seeds and kills, and
 repositories: setup ## make .repositories from published sources; tests of pmagent init run in them
 	@sh scripts/repositories.sh
 
-guests: ## install the agents that tests run, from npm at pinned versions, into the user's cache (800 MB)
+guests: ## install the agents that tests run, from npm at pinned versions, into the user's cache (1.1 GB)
 	@sh scripts/guests.sh
 
 planted: setup ## plant each bug of tests/planted/bugs.toml in a copy; its test must fail (BUGS="ID ...": some)

@@ -141,6 +141,29 @@ class Policy(Shape, frozen=True, kw_only=True):
     digest: str
 
 
+class Definition(Shape, frozen=True, kw_only=True):
+    """Something that a harness goes by: an MCP server, a hook of somebody else's, a plugin, a file's own rules.
+    ``digest``: SHA-256 of what it says, without the values of variables; ``text``: its command or address."""
+
+    kind: Literal["server", "hook", "plugin", "rules"]
+    name: str
+    path: str
+    digest: str
+    text: str = ""
+
+
+class Change(Shape, frozen=True, kw_only=True):
+    """A definition that is not as it was. ``widens``: something may run, or be told to the model, that was not there
+    before, or a hook is gone that may have held something up."""
+
+    kind: Literal["server", "hook", "plugin", "rules"]
+    name: str
+    path: str
+    how: Literal["added", "changed", "removed"]
+    widens: bool
+    text: str = ""
+
+
 class Situation(Shape, frozen=True, kw_only=True):
     """Inputs of a verdict besides call and policy: the kernel's mode ("": not known yet), the labels of the
     session and its parents, the time of the call (RFC 3339, UTC)."""

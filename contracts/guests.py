@@ -8,6 +8,8 @@ Causes and effects::
                               | guest.answer_refused
     guest.call_ended | guest.wait_ended | guest.session_ended -> guest.call_closed
     guest.session_ended -> guest.session_closed
+    guest.definitions_read -> guest.definitions_changed
+    guest.policy_edit_requested -> guest.policy_edit_accepted | guest.policy_edit_refused
 
 Each call that was asked ends once: with ``guest.call_decided`` where that denies it in mode enforce (refused), else
 with ``guest.call_closed``. A call, and the approval that it asks for, is numbered by the position of its
@@ -21,7 +23,7 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import Meta
 
 from pmagent.contracts.control import REASON_CHARS_MAX, Channel, OperatorId
-from pmagent.contracts.guest_calls import Answer, Call, Harness, Policy, Rule, Verdict
+from pmagent.contracts.guest_calls import Answer, Call, Change, Definition, Harness, Policy, Rule, Verdict
 from pmagent.contracts.orchestra_events import NetContact
 from pmagent.contracts.payload import END, Payload, blob, event_type
 from pmagent.contracts.pla_events import Proof
@@ -160,7 +162,8 @@ class GuestCallAsked(GuestFact, frozen=True, kw_only=True):
 @event_type("guest.call_ended")
 class GuestCallEnded(GuestFact, frozen=True, kw_only=True):
     """A tool has returned. ``ok``: without an error; ``output``: the beginning of what it gave, masked; where that is
-    larger, the whole is the blob ``output_sha256`` of ``output_size`` bytes, and ``output_kept``."""
+    larger, the whole is the blob ``output_sha256`` of ``output_size`` bytes, and ``output_kept``. ``started``: the
+    subagent that it started, where its harness says so."""
 
     call: Name
     tool: Name
@@ -171,6 +174,7 @@ class GuestCallEnded(GuestFact, frozen=True, kw_only=True):
     output_size: Count = 0
     output_sha256: Annotated[Sha256, blob("output_size", "output_kept")] = ""
     output_kept: bool = False
+    started: Name = ""
 
 
 @event_type("guest.call_unseen")
@@ -193,6 +197,15 @@ class GuestChanged(GuestFact, frozen=True, kw_only=True):
     path: Path = ""
     digest: Sha256 = ""
     refused: bool = False
+
+
+@event_type("guest.definitions_read")
+class GuestDefinitionsRead(GuestFact, frozen=True, kw_only=True):
+    """What the session's harness goes by, as its files say: read at the start of a session and when they change, and
+    recorded where it is not what was recorded last."""
+
+    harness: Harness
+    definitions: list[Definition]
 
 
 @event_type("guest.noted")
@@ -226,6 +239,21 @@ class GuestAnswerRequested(Payload, frozen=True, kw_only=True):
     note: Note = ""
     asking: Annotated[str, Meta(max_length=100)] = ""
     rule: Rule | None = None
+
+
+@event_type("guest.policy_edit_requested", request=True)
+class GuestPolicyEditRequested(Payload, frozen=True, kw_only=True):
+    """An operator accepts a text as a layer's file. ``sha256``: of the text, ``before``: of the file that they were
+    shown, ``found``: of the file that lies there ("": none). ``asking`` and ``proof`` as of an approval's answer."""
+
+    layer: Literal["user", "project"]
+    before: Sha256
+    found: Sha256
+    sha256: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}" + END)]
+    operator_id: OperatorId
+    channel: Channel
+    proof: Proof = "unsaid"
+    asking: Annotated[str, Meta(max_length=100)] = ""
 
 
 # --- decisions ----------------------------------------------------------------------------------------------------
@@ -350,3 +378,39 @@ class GuestSessionClosed(Payload, frozen=True, kw_only=True):
     refused: Count
     unknown: Count
     reasons: list[str] = []
+
+
+@event_type("guest.definitions_changed")
+class GuestDefinitionsChanged(Payload, frozen=True, kw_only=True):
+    """What the session's harness goes by is not what was read last, in this session or an earlier one; ``widens``:
+    one of the changes does."""
+
+    session: SessionId
+    harness: Harness
+    changes: list[Change]
+    widens: bool
+
+
+@event_type("guest.policy_edit_accepted")
+class GuestPolicyEditAccepted(Payload, frozen=True, kw_only=True):
+    """Answer to the request at position ``request``: this text becomes the layer's file. That it holds is said by the
+    ``guest.policy_read`` whose layer has this digest."""
+
+    request: Position
+    layer: Literal["user", "project"]
+    before: Sha256
+    sha256: Sha256
+    operator_id: OperatorId
+    channel: Channel
+
+
+@event_type("guest.policy_edit_refused")
+class GuestPolicyEditRefused(Payload, frozen=True, kw_only=True):
+    """Answer to the request at position ``request``: the file stays. ``code``: self (it came from among a session's
+    processes), changed (the file is not the one that was shown), same (it has this text already)."""
+
+    request: Position
+    layer: Literal["user", "project"]
+    code: Literal["self", "changed", "same"]
+    reasons: list[str]
+    mend: list[str]

@@ -140,16 +140,16 @@ class Redactor:
         return text
 
     def _value(self, value: Any, depth: int) -> Any:
-        cls = type(value)
+        cls = type(value)  # nearly every value is of one of five types; others take the way through all questions
         if cls is str or isinstance(value, str):
             return self.text(value)
         if cls in _PLAIN or isinstance(value, (int, float)):
             return value
         if depth == 0:
             raise TypeError(f"the value nests deeper than {DEPTH_MAX}")
-        if isinstance(value, dict):
+        if cls is dict or isinstance(value, dict):
             return self._mapping(value, depth - 1)
-        if isinstance(value, (list, tuple)):
+        if cls is list or isinstance(value, (list, tuple)):
             return self._sequence(value, depth - 1)
         if isinstance(value, msgspec.Struct):
             return self._struct(value, depth - 1)
@@ -199,16 +199,19 @@ class Redactor:
         return self._value(item, depth)
 
     def _struct(self, value: msgspec.Struct, depth: int) -> msgspec.Struct:
-        changes = {}
-        for name, telling in _fields(type(value)):
-            old = getattr(value, name)
+        changes, clean = {}, self._clean
+        for (name, telling), old in zip(_fields(type(value)), msgspec.structs.astuple(value), strict=True):
             cls = type(old)
-            if cls in _PLAIN:
+            if cls in _PLAIN or (cls is str and (not old or old in clean) and not telling) or (cls is list and not old):
                 continue
             if telling:
                 new = self._named(name, old, depth)
+            elif cls is str:
+                new = self.text(old)
+            elif cls is list and depth:
+                new = self._sequence(old, depth - 1)
             else:
-                new = self.text(old) if cls is str else self._value(old, depth)
+                new = self._value(old, depth)
             if new is not old:
                 changes[name] = new
         return msgspec.structs.replace(value, **changes) if changes else value

@@ -15,6 +15,7 @@ CORE: Final = Edge(
             quick="pmagent.service.operations:status_now",
         ),
         "figures": Operation(perform="pmagent.service.operations:figures"),
+        "settings": Operation(perform="pmagent.service.operations:settings"),
         "rebuild": Operation(
             perform="pmagent.service.operations:rebuild", alone="pmagent.service.operations:rebuild_alone"
         ),
@@ -30,7 +31,7 @@ CORE: Final = Edge(
     },
     views=tuple(
         f"pmagent.console.pages.views.{name}"
-        for name in ("now", "control", "search", "log", "event", "integrity", "help", "theme", "entrance")
+        for name in ("now", "control", "search", "log", "event", "integrity", "settings", "help", "theme", "entrance")
     ),
     sections=(
         Section(
@@ -47,6 +48,11 @@ CORE: Final = Edge(
             90, "integrity", "/integrity", "Integrity", "i",
             "Whether the log is whole, and the documents are what it says.",
             ("pmagent", "log", "verify"),
+        ),
+        Section(
+            95, "settings", "/settings", "Settings", "e",
+            "Permits that are live, what was refused and why, operators, and the settings that hold.",
+            ("pmagent", "doctor"),
         ),
         Section(
             99, "help", "/help", "Help", "h",
@@ -85,6 +91,7 @@ OA: Final = Edge(
             perform="pmagent.oa.operations:snapshot", absent="pmagent.oa.operations:no_snapshot", again=True
         ),
         "boot.oa": Operation(perform="pmagent.oa.operations:boot", again=True),
+        "oa.permits": Operation(perform="pmagent.oa.operations:permits"),
         "oa.permit": Operation(perform="pmagent.oa.operations:permit"),
         "oa.permit_release": Operation(perform="pmagent.oa.operations:permit_release", again=True),
         "oa.context": Operation(perform="pmagent.oa.operations:context"),
@@ -358,6 +365,7 @@ GUESTS: Final = Edge(
         "guests.written": Operation(
             perform="pmagent.guests.operations:written", alone="pmagent.guests.operations:written_alone", looks=True
         ),
+        "guests.policy_edit": Operation(perform="pmagent.guests.policy_accept:edit"),
         "guests.answer": Operation(perform="pmagent.guests.operations:answer", again=True),
         "guests.note": Operation(perform="pmagent.guests.operations:note", lowers=True, again=True),
         "guests.import": Operation(
@@ -396,7 +404,7 @@ GUESTS: Final = Edge(
             },
         ),
     },
-    views=("pmagent.console.pages.views.agents",),
+    views=("pmagent.console.pages.views.agents", "pmagent.console.pages.views.policy"),
     sections=(
         Section(
             12, "agents", "/agents", "Agents", "g",
@@ -405,7 +413,7 @@ GUESTS: Final = Edge(
         ),
         Section(
             13, "policy", "/policy", "Policy", "p",
-            "The rules for agents, and how often each of them decided.",
+            "The rules for agents, how often each of them decided, and editing them.",
             ("pmagent", "policy", "check"),
         ),
     ),

@@ -36,6 +36,11 @@ export HOME="$target/home" DISABLE_AUTOUPDATER=1
 cd bin
 ln -s ../node_modules/@anthropic-ai/claude-code-linux-*/claude claude
 ln -s ../node_modules/@openai/codex-linux-*/vendor/*/bin/codex codex
+ln -s ../node_modules/@google/gemini-cli/bundle/gemini.js gemini
+opencode=../node_modules/opencode-linux-x64-baseline/bin/opencode # published for x86-64 alone where we look
+[ ! -e "$opencode" ] || ln -s "$opencode" opencode
 held ./claude 2.1.330
 held ./codex 0.169.0
+held ./gemini 0.61.0
+[ ! -e opencode ] || held ./opencode 1.18.33
 echo "$wanted" >"$target/stamp"

@@ -45,6 +45,10 @@ class Intake:
         text = self._redactor.text
         return self._draft(payload, text(id), actor, text(correlation), causation)
 
+    def own_fact(self, payload: msgspec.Struct, id: str, actor: str, correlation: str) -> Draft:
+        """``fact`` under an ``id`` that pmagent made, of nothing secret."""
+        return self._draft(payload, id, actor, self._redactor.text(correlation), 0)
+
     def _draft(self, payload: msgspec.Struct, id: str, actor: str, correlation: str, causation: int) -> Draft:
         clean = self._redactor.value(payload)
         name, raw = type_of(clean), encode(clean)

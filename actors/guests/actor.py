@@ -11,7 +11,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from pmagent.actors.guests.answers import GIVEN_SECONDS, refused
+from pmagent.actors.guests.answers import GIVEN_SECONDS, edited, refused
+from pmagent.actors.guests.definitions import changed, read
 from pmagent.actors.guests.judge import judge, only_reads
 from pmagent.actors.guests.state import (
     APPROVALS_MAX,
@@ -44,8 +45,10 @@ from pmagent.contracts.guests import (
     GuestCallClosed,
     GuestCallDecided,
     GuestCallEnded,
+    GuestDefinitionsRead,
     GuestEndUnmatched,
     GuestFact,
+    GuestPolicyEditRequested,
     GuestPolicyRead,
     GuestSessionClosed,
     GuestSessionEnded,
@@ -79,7 +82,8 @@ class Guests:
     name = GUESTS
     hears: frozenset[type[msgspec.Struct]] = frozenset((
         GuestPolicyRead, GuestSessionStarted, GuestSessionEnded, GuestCallAsked, GuestCallEnded, GuestWaitEnded,
-        GuestAnswerRequested, KernelModeDecided, EffectsPaused, EffectsResumed, DaemonStarted, TimerFired,
+        GuestAnswerRequested, GuestPolicyEditRequested, KernelModeDecided, EffectsPaused, EffectsResumed,
+        DaemonStarted, TimerFired, GuestDefinitionsRead,
     ))  # fmt: skip
 
     def initial(self) -> GuestsState:
@@ -125,6 +129,10 @@ class Guests:
                 yield from _waited_in_vain(state, why, data.call_asked)
             case GuestAnswerRequested():
                 yield from _on_answer(state, event, data)
+            case GuestPolicyEditRequested():
+                yield edited(event, data)
+            case GuestDefinitionsRead(harness=harness):
+                yield from changed(data, state.definitions[harness])
             case DaemonStarted():  # whoever waited was told by its hook that nobody is there
                 yield from _waited_in_vain(state, "the daemon ended while it waited")
             case TimerFired(name=name) if name.startswith(_TIMER):
@@ -139,6 +147,9 @@ def _told(state: GuestsState, event: Event, data: GuestFact) -> GuestsState:
     match data:
         case GuestCallAsked():
             return replace(state, asked=data, position=event.position)
+        case GuestDefinitionsRead(harness=harness):
+            found = read(data.definitions, state.definitions.get(harness))
+            return replace(state, definitions={**state.definitions, harness: found})
         case GuestSessionStarted():
             session = state.sessions.get(data.session) or Session(last=event.time)
             return with_session(state, data.session, replace(session, last=event.time, canary=True))
@@ -238,8 +249,8 @@ def _without_call(state: GuestsState, position: int, end: str) -> GuestsState:
 def _on_call(state: GuestsState, event: Event, asked: GuestCallAsked) -> Decided:
     session = state.sessions.get(asked.session)
     calls = session.calls if session is not None else {}
-    for call in calls.values():
-        if asked.call and call.call == asked.call and call.agent == asked.facts.agent:
+    for call in calls.values() if asked.call else ():
+        if call.call == asked.call and call.agent == asked.facts.agent:
             yield _end(call, "it was asked again, and its end was not seen")
     if len(calls) >= CALLS_MAX:
         yield _end(next(iter(calls.values())), "so many calls of its session are open that it is given up")

@@ -49,6 +49,16 @@ def _changed(event: Event) -> Iterator[Judged]:
     )  # fmt: skip
 
 
+def _defined(event: Event) -> Iterator[Judged]:
+    data = event.data
+    wider = [f"{one.kind} {one.name} {one.how}: {one.text}".rstrip(": ") for one in data.changes if one.widens]
+    if wider:
+        yield Alert(
+            kind="guest_definitions", severity="bad", title="An agent's servers, plugins or hooks have changed",
+            subject=data.session, detail=reasons(wider), page=f"/agents/{data.session}",
+        )  # fmt: skip
+
+
 def _policy(event: Event) -> Iterator[Judged]:
     broken = [layer.problem for layer in event.data.policy.layers if layer.problem]
     if broken:
@@ -66,6 +76,8 @@ ALERTS: Final[Judges] = {
     "guest.approval_used": _over,
     "guest.call_unseen": _unseen,
     "guest.changed": _changed,
+    "guest.definitions_changed": _defined,
     "guest.end_unmatched": _unseen,
+    "guest.policy_edit_requested": _asked,
     "guest.policy_read": _policy,
 }

@@ -1,11 +1,18 @@
-"""Whether an operator's answer counts: nobody approves for themselves, twice, or what they have not seen; pure."""
+"""Whether an operator's answer counts, or a policy's new text: nobody approves for themselves, twice, or what they have
+not seen; pure."""
 
 from __future__ import annotations
 
 from typing import Final, Literal
 
 from pmagent.actors.guests.state import RULES_MAX, Approval, GuestsState
-from pmagent.contracts.guests import GuestAnswerRefused, GuestAnswerRequested
+from pmagent.contracts.guests import (
+    GuestAnswerRefused,
+    GuestAnswerRequested,
+    GuestPolicyEditAccepted,
+    GuestPolicyEditRefused,
+    GuestPolicyEditRequested,
+)
 from pmagent.events.event import Event, time_after
 
 GIVEN_SECONDS: Final = 600.0
@@ -63,3 +70,24 @@ def _rule_refusal(
         what = f"its session has ended, or has {RULES_MAX} rules already"
         return "rule", what, "put the rule into .pmagent/policy.yaml"
     return None
+
+
+def edited(event: Event, wish: GuestPolicyEditRequested) -> GuestPolicyEditAccepted | GuestPolicyEditRefused:
+    """Whether a text becomes a layer's file: no session's process asks, and the file is the one that was shown."""
+    refusal: tuple[Literal["self", "changed", "same"], str, str] | None = None
+    if wish.asking:
+        what = f"the request comes from the processes of session {wish.asking}"
+        refusal = "self", what, "accept it in a shell of your own, or on the console"
+    elif wish.sha256 == wish.found:
+        refusal = "same", "the file has this text already", "nothing is left to do"
+    elif wish.before != wish.found:
+        refusal = "changed", "the file is not the one that was shown: somebody has changed it", "look at it again"
+    if refusal is not None:
+        code, reason, mend = refusal
+        return GuestPolicyEditRefused(
+            request=event.position, layer=wish.layer, code=code, reasons=[reason], mend=[mend]
+        )  # fmt: skip
+    return GuestPolicyEditAccepted(
+        request=event.position, layer=wish.layer, before=wish.before, sha256=wish.sha256, operator_id=wish.operator_id,
+        channel=wish.channel,
+    )  # fmt: skip

@@ -22,6 +22,12 @@ def _decided(data: dict[str, Any]) -> str:
     return f"{shown(data.get('answer'))} {shown(data.get('request'))}{by} ({rules}): {shown(why)}"
 
 
+def _changed(data: dict[str, Any]) -> str:
+    changes = [one for one in data.get("changes") or () if isinstance(one, dict)]
+    said = ", ".join(f"{shown(one.get('kind'))} {shown(one.get('name'))} {shown(one.get('how'))}" for one in changes)
+    return f"{'WIDENED: ' if data.get('widens') else ''}{shown(data.get('harness'))}: {said}"
+
+
 LINES: Final[dict[str, Line]] = {
     "guest.agent_started": "subagent {agent_type} {agent} began",
     "guest.agent_stopped": "subagent {agent_type} {agent} has ended",
@@ -38,8 +44,14 @@ LINES: Final[dict[str, Line]] = {
     "guest.call_ended": "{tool} {call} returned, ok {ok}, after {duration_ms} ms",
     "guest.call_unseen": "UNSEEN: {tool} {call} stands in the transcript, and no hook told of it",
     "guest.changed": "{what} changed, refused {refused}: {path}",
+    "guest.definitions_changed": _changed,
+    "guest.definitions_read": lambda data: f"{shown(data.get('harness'))} goes by {len(data.get('definitions') or ())} "
+    "definitions",
     "guest.end_unmatched": "UNGATED: {tool} {call} returned, and was not let through",
     "guest.noted": "{by}: {text}",
+    "guest.policy_edit_accepted": "{operator_id} accepts {sha256} as the {layer} policy, instead of {before}",
+    "guest.policy_edit_refused": "the {layer} policy stays as it is: {reasons} ({code})",
+    "guest.policy_edit_requested": "{operator_id} wants {sha256} to be the {layer} policy, instead of {before}",
     "guest.policy_read": "policy {policy.digest}",
     "guest.session_closed": "{session} {proof}, {unseen} unseen: {asked} asked, {allowed} allowed, {refused} refused, "
     "{unknown} unknown",

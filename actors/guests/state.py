@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from pmagent.actors.guests.definitions import Read
 from pmagent.contracts.guest_calls import Layer, Policy, Rule
 from pmagent.contracts.guests import GuestCallAsked
 
@@ -78,7 +79,8 @@ UNREAD: Final = Policy(layers=[Layer(name="project", problem="no policy has been
 
 class GuestsState(msgspec.Struct, frozen=True, kw_only=True):
     """``mode`` is the kernel's; ``paused``: an operator has used the stop switch. ``sessions``: by id, the one that was
-    silent for longest first; ``approvals``: by number. ``asked``: the call that is being judged, at ``position``."""
+    silent for longest first; ``approvals``: by number. ``asked``: the call that is being judged, at ``position``.
+    ``definitions``: what each harness went by when that was read last."""
 
     policy: Policy = UNREAD
     mode: str = ""
@@ -87,6 +89,7 @@ class GuestsState(msgspec.Struct, frozen=True, kw_only=True):
     approvals: dict[int, Approval] = {}
     asked: GuestCallAsked | None = None
     position: int = 0
+    definitions: dict[str, Read] = {}
 
     def usable(self, asked: GuestCallAsked, now: str, *, given: bool) -> int:
         """The number of the approval for exactly this call, in its session and agent, that is (not) ``given`` and has

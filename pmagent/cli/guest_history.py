@@ -18,10 +18,10 @@ _RULES_SHOWN = 20
 
 
 @command("pmagent import claude", "pmagent import codex ~/.codex/sessions", name="import")
-@click.argument("harness", type=click.Choice(["claude", "codex"]), metavar="HARNESS")
+@click.argument("harness", type=click.Choice(["claude", "codex", "gemini"]), metavar="HARNESS")
 @click.argument("path", required=False, metavar="[PATH]")
 def import_(app: App, harness: str, path: str | None, format: str) -> int:
-    """Record what HARNESS (claude, codex) keeps of its sessions in PATH, a file or folder [default: the harness's own].
+    """Record what HARNESS (claude, codex, gemini) keeps of its sessions in PATH, file or folder [default: its own].
 
     The sessions are marked as imported: observed by nobody, and gated by nothing. Secrets are masked. Facts that
     the log has already are left out, so a second import adds only new ones."""

@@ -17,6 +17,7 @@ from pmagent.exitcodes import Exit
 from pmagent.when import duration
 
 if TYPE_CHECKING:
+    from pmagent.guests.what_if import Trial
     from pmagent.service.answer import Answer
 
 FOLDER: Final = "guests"
@@ -24,6 +25,11 @@ _PROOFS: Final = {
     "": Styled("▸ open", "cyan"), "gated": Styled("✓ gated", "green"), "in_part": Styled("! gated in part", "red"),
     "not_proven": Styled("! not proven", "yellow"),
 }  # fmt: skip
+_WENT: Final = {
+    "rejected": "rejected by an operator", "deny": "denied", "ask": "asked about", "imported": "imported",
+    "allow": "allowed anyway",
+}  # fmt: skip
+"""How calls went that a rule would have let through."""
 _COUNT: Final = 20
 
 
@@ -39,6 +45,7 @@ class _Session(msgspec.Struct, frozen=True):
     last: str = ""
     harness: str = ""
     mode: str = ""
+    wall: str = ""
     proof: str = ""
     unseen: int = 0
     asked: int = 0
@@ -90,12 +97,18 @@ def _one(app: App, folder: Path, session: str, format: str) -> int:
     return Exit.DONE
 
 
+def _walled(one: _Session) -> str:
+    if not one.wall:
+        return ""
+    return ", walled, not gated" if one.harness == "script" else ", behind the wall"
+
+
 def _screen(output: Output, found: list[_Session], count: int) -> None:
     for one in found:
         mark = Styled(f"◦ {one.waiting} waiting", "yellow") if one.waiting else _PROOFS[one.proof]
         unseen = f", {one.unseen} past the gate" if one.unseen else ""
-        output.line(mark, f"  {one.session}  {one.harness}, {one.mode}, {output.moment(one.last)}: asked {one.asked}, "
-                          f"allow {one.allow}, ask {one.ask}, deny {one.deny}{unseen}")  # fmt: skip
+        output.line(mark, f"  {one.session}  {one.harness}, {one.mode}{_walled(one)}, {output.moment(one.last)}: "
+                          f"asked {one.asked}, allow {one.allow}, ask {one.ask}, deny {one.deny}{unseen}")  # fmt: skip
     if not found:
         output.line("no agent has been seen here")
         output.note(Styled("hint:", "cyan"), " pmagent connect claude; pmagent import claude reads what there was")
@@ -158,13 +171,47 @@ def _waiting(output: Output, items: list[dict[str, Any]]) -> None:
         output.note(Styled("hint:", "cyan"), " pmagent approvals show NUMBER")
 
 
-@command("pmagent approvals show 4711", name="approvals show")
+@command(
+    "pmagent approvals show 4711", "pmagent approvals show 4711 --rule 'Bash(npm run build *)'", name="approvals show"
+)
 @click.argument("number", type=click.IntRange(1))
-def show(app: App, number: int, format: str) -> int:
+@click.option("--rule", default="", metavar="RULE", help="Also what this rule would have let through in 30 days.")
+def show(app: App, number: int, rule: str, format: str) -> int:
     """Exactly what the call NUMBER would do, and why it waits. Masked text stays masked here."""
     answer = ask(app, "guests.approvals", approval=number)
-    app.output.answer(format, answer.document, lambda: _show(app.output, answer.document))
+    trial = _tried(app, number, rule) if rule else None
+    document = answer.document if trial is None else {**answer.document, "trial": msgspec.to_builtins(trial)}
+
+    def screen() -> None:
+        _show(app.output, document)
+        if trial is not None:
+            _show_trial(app.output, rule, trial)
+
+    app.output.answer(format, document, screen)
     return answer.exit_code
+
+
+def _tried(app: App, number: int, rule: str) -> Trial:
+    """What the rule would have let through. Raises BadPolicy, CorruptLog."""
+    from pmagent.events.log import now
+    from pmagent.guests.what_if import policy_shown, try_session_rule
+
+    policy = policy_shown(ask(app, "guests.policy").document)
+    return try_session_rule(app.layout.store, policy, rule, number, app.environ.get("HOME", ""), now())
+
+
+def _show_trial(output: Output, rule: str, trial: Trial) -> None:
+    reach = "" if trial.whole else ", the newest"
+    output.line(f"  the rule {rule}, on {trial.calls:,} calls since {output.moment(trial.since)}{reach}:")
+    output.line(f"    it would have let {trial.let:,} through" + (
+        ": " + ", ".join(f"{count:,} {_WENT[was]}" for was, count in trial.was.items()) if trial.let else ""
+    ))  # fmt: skip
+    for one in trial.first:
+        bad = one.was in ("rejected", "deny")
+        went = Styled(_WENT[one.was], "red" if bad else "yellow")
+        output.line(f"    {one.position:>8}  ", went, f"  {one.tool}  {shorten(one.what, output.columns - 32)}")
+    if trial.kept:
+        output.line(f"    {trial.kept:,} more stay denied or asked about: rules that forbid precede it")
 
 
 def _show(output: Output, one: dict[str, Any]) -> None:
@@ -214,8 +261,8 @@ def approve(
 ) -> int:
     """Let the call NUMBER through, once: the agent that waits goes on, or its identical retry passes.
 
-    On a terminal the call is shown, and typing yes approves it; elsewhere --digest names what was shown. Exit 1: it was
-    refused, with the reason."""
+    On a terminal the call is shown, and what the rule would have let through in the last 30 days; typing yes approves
+    it. Elsewhere --digest names what was shown. Exit 1: it was refused, with the reason."""
     if secret_stdin and digest is None:
         raise click.UsageError("--secret-stdin takes stdin: say what was shown, with --digest")
     who, shown = acting(app, operator), None
@@ -225,6 +272,8 @@ def approve(
             hint = f"pmagent approvals approve {number} --digest {shown['digest']}"
             raise click.UsageError(f"nobody is shown anything here, so --digest has to say what was shown: {hint}")
         _show(app.output, shown)
+        if rule:
+            _show_trial(app.output, rule, _tried(app, number, rule))
         if click.prompt("approve it? yes or no", default="no", err=True) != "yes":
             app.output.line("nothing was approved")
             return Exit.NO

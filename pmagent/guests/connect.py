@@ -26,6 +26,8 @@ from pmagent.guests.harnesses import OLDEST, Hook, Mode, Scope, too_old
 from pmagent.workspace.layout import Layout
 
 VERSION_SECONDS: Final = 30.0
+VERSIONED: Final = ("claude", "codex", "gemini", "opencode")
+"""Harnesses whose command is called as they are, and tells its version."""
 
 
 class CannotConnect(PmagentError, exit_code=1):
@@ -136,6 +138,9 @@ def connect(
     made = Connection(harness=harness, scope=scope, mode=mode, wait=wait, version=version, files=files)
     _remember(layout, made)
     _write(plan)
+    if harness == "gemini" and scope == "project" and not trusts(layout.workspace, environ):
+        what = f"Gemini CLI skips the hooks of {layout.workspace}, which its user does not trust"
+        return [f"{what}: start gemini there, and trust it; or connect it with --user"]
     if harness != "codex" or scope == "managed":
         return []
     program = shutil.which("codex", path=environ.get("PATH"))
@@ -198,7 +203,7 @@ def disconnect(layout: Layout, connection: Connection, plans: list[Plan]) -> Non
 def version_of(harness: str, environ: Mapping[str, str]) -> str:
     """The version of the installed program; "" where it is not found, or does not say."""
     program = shutil.which(harness, path=environ.get("PATH"))
-    if program is None or harness not in OLDEST:
+    if program is None or harness not in VERSIONED:
         return ""
     still = {**environ, "DISABLE_AUTOUPDATER": "1"}
     try:
@@ -210,6 +215,34 @@ def version_of(harness: str, environ: Mapping[str, str]) -> str:
         raise CannotConnect(f"{program} --version does not end well: {error}", "does it start?") from None
     found = re.search(r"\d+(?:\.\d+)+", done.stdout)
     return found[0] if found else ""
+
+
+class _Trust(msgspec.Struct):
+    enabled: bool = True
+
+
+class _Security(msgspec.Struct, rename="camel"):
+    folder_trust: _Trust = msgspec.field(default_factory=_Trust)
+
+
+class _Gemini(msgspec.Struct):
+    security: _Security = msgspec.field(default_factory=_Security)
+
+
+def trusts(folder: Path, environ: Mapping[str, str]) -> bool:
+    """Whether Gemini CLI's user trusts the folder, or all folders; it skips a project's hooks in silence otherwise. A
+    file that is not understood trusts nothing."""
+    own, real = user_home(environ) / ".gemini", Path(os.path.realpath(folder))
+    try:
+        settings = msgspec.json.decode(_text_of(own / "settings.json") or "{}", type=_Gemini)
+        named = msgspec.json.decode(_text_of(own / "trustedFolders.json") or "{}", type=dict[str, str])
+    except msgspec.DecodeError:
+        return False
+    if not settings.security.folder_trust.enabled:
+        return True
+    paths = {Path(os.path.realpath(path)): how for path, how in named.items()}
+    roots = [path if how == "TRUST_FOLDER" else path.parent for path, how in paths.items() if how.startswith("TRUST_")]
+    return paths.get(real) != "DO_NOT_TRUST" and any(real.is_relative_to(root) for root in roots)
 
 
 def _try_hook(hook: Hook) -> None:

@@ -6,25 +6,31 @@ from __future__ import annotations
 import json
 import shutil
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
+from pmagent.actors.guests.definitions import differences
+from pmagent.actors.guests.definitions import read as compared
 from pmagent.events.errors import PmagentError
-from pmagent.guests import codex_trust
-from pmagent.guests.connect import Connection, hook_of, installed_source, read_record, user_home, version_of
+from pmagent.guests import codex_trust, definitions
+from pmagent.guests.connect import Connection, hook_of, installed_source, read_record, trusts, user_home, version_of
 from pmagent.guests.harnesses import EVENTS, names, too_old
 from pmagent.workspace.layout import Layout
 
 PAST: Final = {
     "claude": "its settings can switch hooks off before a session begins, and files mentioned with @ fire none",
     "codex": "typing into a program that runs (write_stdin) fires no hook, nor do hosted searches",
-    "gemini": "calls have no ids, and there is no transcript to hold a session against",
+    "gemini": "a project's hooks run only where its user trusts the folder, and calls are known by their input alone",
     "cursor": "there is no transcript to hold a session against, and cloud agents skip hooks at first",
     "copilot": "a hook that is out of time lets the tool run, and subagents may fire none",
     "opencode": "--pure starts without the plugin, and the batch tool fires one hook for many calls",
 }
 """Calls that pass the hooks of each harness unseen, whatever their state."""
+_GOES_BY: Final = {
+    "server": "MCP server(s)", "hook": "hook(s) of others", "plugin": "plugin(s)", "rules": "list(s) of rules",
+}  # fmt: skip
 _WALL: Final = "only pmagent guest run, or managed settings, hold against that"
 _VARIABLES: Final = ("PATH", "LD_", "PYTHON", "BASH_ENV", "ENV", "CLAUDE_CODE_SIMPLE", "CLAUDE_CONFIG_DIR")
 """Variables of a settings file's ``env`` that reach hooks, and change what is started."""
@@ -48,13 +54,35 @@ def look(layout: Layout, environ: Mapping[str, str]) -> tuple[Literal["ok", "war
     found = [finding for one in connections for finding in _findings(layout, one, environ)]
     how = ", ".join(f"{one.harness} ({one.scope}, {one.mode}{f', {one.version}' if one.version else ''})"
                     for one in connections)  # fmt: skip
-    past = [f"{name}: {PAST[name]}" for name in dict.fromkeys(one.harness for one in connections)]
-    text = "; ".join([f"connected: {how}", *(one.text for one in found), "past the hooks: " + ", ".join(past), _WALL])
+    harnesses = list(dict.fromkeys(one.harness for one in connections))
+    also = [text for name in harnesses if (text := _goes_by(layout, name, environ))]
+    past = "past the hooks: " + ", ".join(f"{name}: {PAST[name]}" for name in harnesses)
+    text = "; ".join([f"connected: {how}", *also, *(one.text for one in found), past, _WALL])
     state: Literal["ok", "warn", "fail"] = "fail" if any(one.state == "fail" for one in found) else "warn"
     return state if found else "ok", text + left, "; ".join(dict.fromkeys(one.remedy for one in found))
 
 
+def _goes_by(layout: Layout, harness: str, environ: Mapping[str, str]) -> str:
+    """What a harness goes by beside our hooks, in words; "": nothing."""
+    counts = Counter[str](one.kind for one in definitions.read(harness, layout.workspace, environ, hook_of(layout)))
+    said = ", ".join(f"{counts[kind]} {word}" for kind, word in _GOES_BY.items() if counts[kind])
+    return f"{harness} also goes by {said}" if said else ""
+
+
+def _changed(layout: Layout, harness: str, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Definitions that are not what the log says of the last session."""
+    last = definitions.recorded(layout.store, harness)
+    if last is None:
+        return
+    now = definitions.read(harness, layout.workspace, environ, hook_of(layout))
+    for one in differences(compared(now, compared(last, None))):
+        if one.widens:
+            what = f"{harness}'s {one.kind} {one.name} was {one.how} since the last session ({one.text})"
+            yield Finding("warn", what, f"look at {one.path}")
+
+
 def _findings(layout: Layout, one: Connection, environ: Mapping[str, str]) -> Iterator[Finding]:
+    yield from _changed(layout, one.harness, environ)
     hook, again = hook_of(layout), f"pmagent connect {one.harness} --{one.scope} --{one.mode}"
     try:
         if Path(hook.file).read_bytes() != installed_source():
@@ -69,6 +97,8 @@ def _findings(layout: Layout, one: Connection, environ: Mapping[str, str]) -> It
         yield Finding("fail", f"{path} does not start the hook any more", again)
     if one.harness == "claude":
         yield from _of_claude(layout, environ)
+    if one.harness == "gemini":
+        yield from _of_gemini(layout, one, environ)
     if one.harness == "codex" and one.scope != "managed":
         yield from _of_codex(layout, one, environ, again)
     version = version_of(one.harness, environ)
@@ -112,6 +142,24 @@ def _of_claude(layout: Layout, environ: Mapping[str, str]) -> Iterator[Finding]:
     for name in ("CLAUDE_CODE_SIMPLE", "CLAUDE_CONFIG_DIR"):
         if environ.get(name):
             yield Finding("warn", f"{name} is set here: Claude Code may read other settings, or none", f"unset {name}")
+
+
+def _of_gemini(layout: Layout, one: Connection, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Whether it runs a project's hooks, and entries that switch ours off; a project's count where it is trusted."""
+    trusted = trusts(layout.workspace, environ)
+    if one.scope == "project" and not trusted:
+        what = f"Gemini CLI skips the hooks of {layout.workspace}, which its user does not trust"
+        yield Finding("fail", what, f"start gemini in {layout.workspace}, and trust it")
+    for folder in (user_home(environ), *([layout.workspace] if trusted else ())):
+        path = folder / ".gemini/settings.json"
+        try:
+            switches = json.loads(path.read_bytes()).get("hooksConfig", {}) if path.is_file() else {}
+            off = switches.get("enabled", True) is not True or "pmagent" in switches.get("disabled", ())
+        except (ValueError, AttributeError, TypeError):
+            yield Finding("fail", f"{path} is not understood", "mend it")
+            continue
+        if off:
+            yield Finding("fail", f"{path} switches the hook off", f"take hooksConfig out of {path}")
 
 
 def _of_codex(layout: Layout, one: Connection, environ: Mapping[str, str], again: str) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ import posixpath
 import re
 import shlex
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
@@ -18,6 +18,7 @@ import msgspec
 
 from pmagent.contracts.guest_calls import Call, Harness, Kind
 from pmagent.guests.cedar import opinion_of
+from pmagent.guests.files import Question, same
 from pmagent.guests.gathered import ALL, Filter, Gathered, Word
 from pmagent.guests.policy import cedar_files
 from pmagent.guests.programs import note_address, note_patch
@@ -54,6 +55,8 @@ _PATHS: Final = (
     "file_path", "filePath", "absolute_path", "notebook_path", "target_file", "path", "dir_path", "directory",
     "target_directory", "relative_workspace_path",
 )  # fmt: skip
+LINES_KEPT: Final = 2000
+LINE_CHARS_KEPT: Final = 2000
 _COMMANDS: Final = ("command", "cmd", "script")
 _LOOPBACK: Final = frozenset(("localhost", "127.0.0.1", "::1"))
 
@@ -69,9 +72,11 @@ def look(
     cwd: str,
     root: str,
     now: datetime | None = None,
+    cedar: Sequence[Path] | None = None,
 ) -> Call:
     """The call of a tool with this input, as it is on this machine at this moment. ``cwd`` is the folder in which the
-    agent works, ``root`` its workspace."""
+    agent works, ``root`` its workspace; ``cedar``: the files of policies in Cedar (None: as they may
+    lie there)."""
     where = _workspace(root) if root else ""
     found = Gathered(where, os.environ.get("HOME", ""))
     folder: str | None = _folder(tool_input, cwd, found) if cwd.startswith("/") else None
@@ -105,8 +110,7 @@ def look(
         hour=now.hour if now is not None else time.localtime().tm_hour,
         parser=parser,
     )  # fmt: skip
-    known = _cedar_files(root, os.environ.get("HOME"), os.environ.get("XDG_CONFIG_HOME"))
-    files = [Path(path) for path in known if os.path.lexists(path)]
+    files = cedar_files(Path(root), os.environ) if cedar is None else cedar
     return msgspec.structs.replace(call, opinion=opinion_of(call, files)) if files else call
 
 
@@ -114,12 +118,6 @@ def look(
 def _workspace(root: str) -> str:
     """A workspace's own path; it is the daemon's, and stays what it was when it was first looked at."""
     return os.path.realpath(root)
-
-
-@lru_cache(maxsize=8)
-def _cedar_files(root: str, _home: str | None, _config: str | None) -> tuple[str, ...]:
-    """As long as the environment names the same folders."""
-    return tuple(map(str, cedar_files(Path(root), os.environ)))
 
 
 def _clean(text: str, found: Gathered) -> str:
@@ -157,13 +155,35 @@ def _of_shell(tool: str, tool_input: Mapping[str, Any], found: Gathered, cwd: st
         if isinstance(directory, str) and directory and cwd is not None:
             cwd = posixpath.join(cwd, _clean(directory, found))
         try:
-            from pmagent.guests.shell import parser_name, read_line  # an extra; and few calls need it
+            from pmagent.guests.shell import parser_name  # an extra; and few calls need it
         except ImportError:
             found.why("the parser of command lines is not installed: pip install 'pmagent[guests]'")
             return ""
-        read_line(_clean(given, found), found, cwd)
+        found.take(_effects(_clean(given, found), cwd, found.root, found.home))
         return parser_name()
     return ""
+
+
+_seen: Final[dict[tuple[str, str | None, str, str], tuple[Gathered, list[Question]]]] = {}
+"""Effects of command lines: agents give the same ones again and again."""
+
+
+def _effects(line: str, cwd: str | None, root: str, home: str) -> Gathered:
+    """The effects of a command line. Those of one that was taken apart before are the same if the files are."""
+    from pmagent.guests.shell import read_line
+
+    key = line, cwd, root, home
+    known = _seen.get(key)
+    if known is not None and same(known[1]):
+        return known[0]
+    found = Gathered(root, home)
+    read_line(line, found, cwd)
+    questions = found.files.questions
+    if questions is not None and len(line) <= LINE_CHARS_KEPT:
+        if len(_seen) >= LINES_KEPT:
+            _seen.clear()
+        _seen[key] = found, questions
+    return found
 
 
 def _named(tool_input: Mapping[str, Any], found: Gathered) -> list[str]:

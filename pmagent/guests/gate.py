@@ -7,12 +7,11 @@ refuses; in mode observe nothing is held up.
 from __future__ import annotations
 
 import asyncio
-import hmac
 import os
 import secrets
-import stat
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -39,6 +38,7 @@ from pmagent.contracts.guests import (
     GuestCallDecided,
     GuestCallEnded,
     GuestChanged,
+    GuestDefinitionsRead,
     GuestFact,
     GuestMode,
     GuestPolicyRead,
@@ -47,17 +47,17 @@ from pmagent.contracts.guests import (
     GuestWaitEnded,
     SessionId,
 )
-from pmagent.events.atomic import write_atomic
 from pmagent.events.errors import PmagentError
 from pmagent.events.event import Event
 from pmagent.guests import dialects
+from pmagent.guests.definitions import Watch, file_digest, marks_of
 from pmagent.guests.dialects import Printed, refusal
 from pmagent.guests.harnesses import too_old
+from pmagent.guests.keys import digest_of, log_key
 from pmagent.guests.processes import Processes
 from pmagent.guests.proof import held, unseen
 from pmagent.service.host import Host
 
-KEY_BYTES: Final = 32
 INLINE_BYTES: Final = 8 * 1024
 """A larger input is a blob."""
 SMALL_BYTES: Final = 64 * 1024
@@ -67,14 +67,10 @@ LOOK_SECONDS: Final = 0.05
 """The policy's files are looked at so often: a change of them holds after so long."""
 HOOK: Final = "hook"
 """The actor of facts that hooks bring."""
-PROSE: Final = {"Bash": ("description",), "Task": ("description",), "Agent": ("description",)}
-"""Fields of an input that only tell people what it is for: an approval does not depend on them."""
-
 Gone = Callable[[], "asyncio.Future[None]"]
 """-> what is done when the hook has gone."""
 
 _canonical: Final = msgspec.json.Encoder(order="sorted").encode
-_session: Final = msgspec.json.Decoder(SessionId)
 
 
 def _log() -> Any:
@@ -115,8 +111,11 @@ class Gate:
         self._boot = secrets.token_hex(8)
         self._count = 0
         self._marks: tuple[object, ...] = ()
-        self._paths: tuple[str, ...] | None = None
+        self._paths: tuple[str, ...] = ()
         self._looked = 0.0
+        self._cedar: list[Path] | None = None
+        self._reading = anyio.Lock()
+        self._watch = Watch()
 
     def hear(self, events: Sequence[Event], _sums: Sequence[str]) -> None:
         """Listener: what becomes of calls that wait."""
@@ -156,7 +155,11 @@ class Gate:
         script = message.harness == "script"
         self.processes.note(session, pid, fresh=isinstance(heard, dialects.Started), itself=script)
         await self.follow_policy(host)
+        if isinstance(heard, dialects.Asked):
+            await self._follow_definitions(host, message, session)
         events = await self.told(host, message, heard, large=len(line) > SMALL_BYTES)
+        if isinstance(heard, dialects.Started | dialects.Changed):
+            await self._follow_definitions(host, message, session, at_once=True)
         if isinstance(heard, dialects.Changed) and message.mode == "enforce":
             why = "pmagent: settings of a session under control stay as they are; end it, change them, and start anew"
             return _answer(message, "deny", why)
@@ -168,8 +171,9 @@ class Gate:
         self, host: Host, message: Message, session: str, events: Sequence[Event], gone: Gone
     ) -> Printed:
         position = events[0].position
-        decided = next((one.data for one in events if isinstance(one.data, GuestCallDecided)), None)
-        if decided is None or any(isinstance(one.data, RequestRefused) for one in events):
+        told = [one.data for one in events]
+        decided = next((one for one in told if type(one) is GuestCallDecided), None)
+        if decided is None or RequestRefused in map(type, told):
             return _answer(message, "deny", "pmagent: its judge is halted; pmagent status says why")
         if message.mode == "observe":
             return dialects.SILENT
@@ -210,9 +214,9 @@ class Gate:
         fact = await self._fact(host, message, session, heard)
         intake = host.runtime.intake
         if large:
-            draft = await anyio.to_thread.run_sync(intake.fact, fact, id or self._id(), HOOK, session)
+            draft = await anyio.to_thread.run_sync(intake.own_fact, fact, id or self._id(), HOOK, session)
         else:
-            draft = intake.fact(fact, id or self._id(), HOOK, session)
+            draft = intake.own_fact(fact, id or self._id(), HOOK, session)
         return await host.runtime.react(draft)
 
     async def _fact(self, host: Host, message: Message, session: str, heard: dialects.Heard) -> GuestFact:
@@ -226,7 +230,7 @@ class Gate:
                 return await _finished(host, heard, common)
             case dialects.Started():
                 return GuestSessionStarted(
-                    **common, harness=self._known(message), mode=message.mode, cwd=heard.cwd[:PATH_CHARS_MAX],
+                    **common, harness=_harness(message.harness), mode=message.mode, cwd=heard.cwd[:PATH_CHARS_MAX],
                     version=_name(heard.version or message.version), model=_name(heard.model), how=_name(heard.source),
                     wall=_name(message.wall),
                 )  # fmt: skip
@@ -237,7 +241,7 @@ class Gate:
             case dialects.Stopped():
                 return GuestAgentStopped(**common, agent=_name(heard.agent), agent_type=_name(heard.agent_type))
             case dialects.Changed():
-                digest = await anyio.to_thread.run_sync(_file_digest, heard.path)
+                digest = await anyio.to_thread.run_sync(file_digest, heard.path)
                 return GuestChanged(
                     **common, what=_name(heard.what), path=heard.path[:PATH_CHARS_MAX], digest=digest,
                     refused=message.mode == "enforce",
@@ -249,10 +253,10 @@ class Gate:
     ) -> GuestCallAsked:
         from pmagent.guests.facts import look  # with its parser: only who hears of calls needs it
 
-        harness = self._known(message)
+        harness = _harness(message.harness)
         facts = look(
             harness, common["session"], heard.agent, heard.agent_type, heard.tool, heard.tool_input, heard.server,
-            heard.cwd, str(host.layout.workspace),
+            heard.cwd, str(host.layout.workspace), cedar=self._cedar,
         )  # fmt: skip
         content = _canonical(heard.tool_input)
         given: dict[str, Any] = {"input": heard.tool_input, "input_size": len(content)}
@@ -270,8 +274,9 @@ class Gate:
         """The session is held against its transcript; calls that no hook told of are recorded first."""
         session = common["session"]
         proof = await anyio.to_thread.run_sync(
-            held, host.layout.store, message.harness, session, heard.transcript, abandon_on_cancel=True
-        )
+            held, host.layout.store, message.harness, session, heard.transcript,
+            partial(digest_of, self.key(host), message.harness, session), abandon_on_cancel=True,
+        )  # fmt: skip
         for call in proof.unseen:
             fact = unseen(call, common, host.runtime.intake.masked)
             id = f"guest.unseen:{session}:{call.agent}:{call.call}"
@@ -281,40 +286,54 @@ class Gate:
             unseen=len(proof.unseen),
         )  # fmt: skip
 
-    def _known(self, message: Message) -> Harness:
-        known: Harness = msgspec.convert(message.harness, Harness)
-        return known
-
     def _id(self) -> str:
         self._count += 1
         return f"guest:{self._boot}:{self._count}"
 
+    async def _follow_definitions(self, host: Host, message: Message, session: str, *, at_once: bool = False) -> None:
+        """Record what the session's harness goes by, if that is not what was recorded last. Behind a wall it is what
+        the wall gives it."""
+        if message.wall or message.harness == "script" or not self._watch.due(at_once=at_once):
+            return
+        last = host.runtime.engine.states[GUESTS].definitions.get(message.harness)
+        found = await anyio.to_thread.run_sync(self._watch.news, message.harness, host.layout, last)
+        if found is not None:
+            fact = GuestDefinitionsRead(session=session, harness=_harness(message.harness), definitions=found)
+            await host.runtime.append(fact, self._id(), HOOK, session)
+
     # --- key and policy -------------------------------------------------------------------------------------------
 
     def key(self, host: Host) -> bytes:
-        """The log's key; made when it is first needed. Raises BadHook, OSError."""
+        """The log's key; made when it is first needed. Raises BadKey, OSError."""
         if not self._key:
             self._key = log_key(host.layout.key)
         return self._key
 
-    async def follow_policy(self, host: Host) -> None:
+    async def follow_policy(self, host: Host, *, at_once: bool = False) -> None:
         """Record the policy if its files are not as they were."""
         now = time.monotonic()
-        if self._paths is not None and now < self._looked + LOOK_SECONDS:
+        if self._paths and not at_once and now < self._looked + LOOK_SECONDS:
             return
+        if not self._paths or marks_of(self._paths) != self._marks:
+            async with self._reading:  # whoever else asks waits: it holds for them, too
+                if not self._paths or marks_of(self._paths) != self._marks:
+                    await self._read_policy(host)
         self._looked = now
-        if self._paths is not None and _marks(self._paths) == self._marks:
-            return
-        from pmagent.guests.policy import cedar_files, policy_in_force
+
+    async def _read_policy(self, host: Host) -> None:
+        from pmagent.guests.policy import cedar_files, policy_files, policy_in_force
         from pmagent.workspace.user_registry import ACCEPTED, Registry
 
-        policy = await anyio.to_thread.run_sync(policy_in_force, host.layout.workspace)
-        others = map(str, cedar_files(host.layout.workspace, os.environ))
-        entry = str(Registry().path(ACCEPTED, host.layout.workspace))
-        paths = tuple({*(layer.path for layer in policy.layers if layer.path), *others, entry})
-        self._paths, self._marks = paths, _marks(paths)
+        workspace = host.layout.workspace
+        cedar = cedar_files(workspace, os.environ)
+        others = (*policy_files(workspace, os.environ), Registry().path(ACCEPTED, workspace))
+        paths = tuple(map(str, (*cedar, *others)))
+        marks = marks_of(paths)  # before they are read: what changes meanwhile is read again
+        policy = await anyio.to_thread.run_sync(policy_in_force, workspace)
         if host.runtime.engine.states[GUESTS].policy.digest != policy.digest:
             await host.runtime.append(GuestPolicyRead(policy=policy), self._id(), "daemon")
+        self._paths, self._marks = paths, marks
+        self._cedar = [one for one, mark in zip(cedar, marks, strict=False) if mark]
 
 
 def resources(_: Mapping[str, str]) -> Iterable[object]:
@@ -343,32 +362,19 @@ def heard_of(message: Message) -> dialects.Heard:
         return dialects.Unheard(why=f"a script said what has no known form: {error}")
 
 
+@lru_cache(maxsize=32)
+def _harness(name: str) -> Harness:
+    known: Harness = msgspec.convert(name, Harness)
+    return known
+
+
+@lru_cache(maxsize=1024)
 def session_of(name: str) -> str:
     """A session's id as it stands in the log; of one that does not fit there, a digest."""
     try:
         return msgspec.convert(name, SessionId)
     except msgspec.ValidationError:
         return f"x-{sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
-
-
-def digest_of(key: bytes, harness: str, session: str, heard: dialects.Asked) -> str:
-    """The HMAC-SHA-256 of a call's unmasked canonical form: harness, session, agent, tool, input without prose,
-    folder."""
-    prose = PROSE.get(heard.tool, ())
-    given = {name: value for name, value in heard.tool_input.items() if name not in prose}
-    return hmac.digest(key, _canonical([harness, session, heard.agent, heard.tool, given, heard.cwd]), "sha256").hex()
-
-
-def log_key(path: Path) -> bytes:
-    """The key in this file, which is made if there is none. Raises BadHook, OSError."""
-    if not path.exists():
-        write_atomic(path, secrets.token_bytes(KEY_BYTES), 0o600)
-    found = path.lstat()
-    key = path.read_bytes() if stat.S_ISREG(found.st_mode) else b""
-    if len(key) != KEY_BYTES or stat.S_IMODE(found.st_mode) & 0o077 or found.st_uid != os.getuid():
-        what = f"{path} is no key: a file of {KEY_BYTES} bytes that only its owner may read"
-        raise BadHook(what, "move it away; another is made, and open approvals are void")
-    return key
 
 
 async def _finished(host: Host, heard: dialects.Finished, common: dict[str, Any]) -> GuestCallEnded:
@@ -379,7 +385,7 @@ async def _finished(host: Host, heard: dialects.Finished, common: dict[str, Any]
         given = {"output_sha256": stored.sha256, "output_size": stored.size, "output_kept": True}
     return GuestCallEnded(
         **common, **given, call=_name(heard.call), tool=_name(heard.tool), agent=_name(heard.agent), ok=heard.ok,
-        duration_ms=max(0, heard.duration_ms),
+        duration_ms=max(0, heard.duration_ms), started=_name(heard.started),
     )  # fmt: skip
 
 
@@ -422,23 +428,3 @@ def _number(host: Host, events: Sequence[Event], position: int) -> int:
 
 def _name(text: str) -> str:
     return text[:NAME_CHARS_MAX]
-
-
-def _file_digest(path: str) -> str:
-    try:
-        with open(path, "rb") as file:
-            return sha256(file.read(SMALL_BYTES * 64)).hexdigest()
-    except (OSError, ValueError):
-        return ""
-
-
-def _marks(paths: Iterable[str]) -> tuple[object, ...]:
-    """How these files stand: another content has another mark."""
-    found: list[object] = []
-    for path in paths:
-        try:
-            seen = os.stat(path)
-            found.append((seen.st_mtime_ns, seen.st_size, seen.st_ino))
-        except OSError:
-            found.append(None)
-    return tuple(found)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import posixpath
 import re
-import stat
 import unicodedata
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
@@ -14,6 +12,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from pmagent.contracts.guest_calls import LOOKED_FOR, Command
+from pmagent.guests.files import Files, NotResolved
 
 ENTRIES_MAX: Final = 20_000
 """So many entries below a folder are looked through; a larger one is not understood."""
@@ -21,6 +20,8 @@ PATHS_MAX: Final = 200
 """So many paths a glob or a folder may bring."""
 SHOWN_MAX: Final = 20
 """So many words a wildcard is shown as."""
+PATH_BYTES_MAX: Final = os.pathconf("/", "PC_PATH_MAX")
+"""A longer text is no path."""
 
 _NOWHERE: Final = frozenset((
     "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/stdin", "/dev/stdout",
@@ -66,6 +67,7 @@ class Gathered:
     def __init__(self, root: str, home: str) -> None:
         self.root = root
         self.home = home
+        self.files = Files()
         self.commands: list[Command] = []
         self.reads: dict[str, None] = {}
         self.writes: dict[str, None] = {}
@@ -75,6 +77,13 @@ class Gathered:
         self.hosts: dict[str, None] = {}
         self.unclear: dict[str, None] = {}
         self.outward = False
+
+    def take(self, other: Gathered) -> None:
+        """Have the effects that ``other`` found, and beside them only why this is not understood."""
+        self.commands, self.hosts, self.outward = other.commands, other.hosts, other.outward
+        self.reads, self.writes, self.trees = other.reads, other.writes, other.trees
+        self.mentions, self.spelled = other.mentions, other.spelled
+        self.unclear = {**self.unclear, **other.unclear}
 
     def why(self, reason: str) -> None:
         """Note why the call is not wholly understood."""
@@ -92,7 +101,7 @@ class Gathered:
         any word."""
         if "/" not in re.split(r"[*?\[]", pattern)[0] or (cwd is None and pattern[0] != "/"):
             return [None]
-        found = list(islice(glob.iglob(pattern, root_dir=cwd, recursive=True), SHOWN_MAX + 1))
+        found = self.files.matches(pattern, cwd, SHOWN_MAX + 1)
         return [_encodable(one) for one in found] or [pattern] if len(found) <= SHOWN_MAX else [None]
 
     def read(self, word: Word, cwd: str | None, *, tree: Filter | None = None) -> None:
@@ -105,7 +114,7 @@ class Gathered:
     def names(self, word: Word, cwd: str | None) -> None:
         """Note that the names in a folder are read; that of a file tells nothing."""
         known = len(self.unclear)
-        paths = [path for path in self._paths(word, cwd) if os.path.isdir(path)]
+        paths = [path for path in self._paths(word, cwd) if self.files.is_folder(path)]
         if word.text is not None:
             for reason in [one for one in list(self.unclear)[known:] if one.endswith("(hard links)")]:
                 del self.unclear[reason]
@@ -120,16 +129,17 @@ class Gathered:
         if link and word.text is not None and cwd is not None and not word.glob:
             folder, name = posixpath.split(word.text.rstrip("/"))
             if name not in ("", ".", ".."):
-                self.writes[posixpath.join(os.path.realpath(posixpath.join(cwd, folder)), name)] = None
+                real = self.files.nearest(posixpath.join(cwd, folder))
+                self.writes[_encodable(posixpath.join(real, name))] = None
 
     def mention(self, text: str, cwd: str | None) -> None:
         """Note a path that is named, if the text is one: it looks so, or such a file is there."""
-        if not text or "\0" in text or len(text) > os.pathconf("/", "PC_PATH_MAX"):
+        if not text or "\0" in text or len(text) > PATH_BYTES_MAX:
             return
         looks = "/" in text or text.startswith((".", "~"))
         if "://" in text or (cwd is None and not text.startswith("/")):
             return
-        if looks or os.path.lexists(posixpath.join(cwd or "/", text)):
+        if looks or self.files.is_there(posixpath.join(cwd or "/", text)):
             for path in self._paths(Word(self.at_home(text)), cwd):
                 self.mentions[path] = None
 
@@ -153,7 +163,7 @@ class Gathered:
         if re.search(r"\[[\[^]|\[:", pattern.replace("[[]", "")):
             self.why("a set of characters in a name")
             return
-        found = list(islice(glob.iglob(pattern, root_dir=cwd, recursive=True), PATHS_MAX + 1))
+        found = self.files.matches(pattern, cwd, PATHS_MAX + 1)
         if len(found) > PATHS_MAX:
             self.why("a wildcard stands for very many files")
         for one in found[:PATHS_MAX] or [pattern]:
@@ -185,26 +195,18 @@ class Gathered:
             self._letters(written)
         try:
             real = self._real(joined)
-        except (OSError, ValueError) as error:
-            self.why(f"a path cannot be looked up: {type(error).__name__}")
+        except NotResolved as error:
+            self.why(f"a path cannot be looked up: {error}")
             return _encodable(written)
         if real != written:
             self.spelled[_encodable(written)] = None
         return _encodable(real)
 
     def _real(self, path: str) -> str:
-        """The path with its links resolved, by the kernel where there is such a file. Raises OSError, ValueError."""
-        try:
-            file = os.open(path, os.O_PATH | os.O_CLOEXEC)
-        except FileNotFoundError:
-            return os.path.realpath(path)
-        try:
-            real = os.readlink(f"/proc/self/fd/{file}")
-            status = os.fstat(file)
-        finally:
-            os.close(file)
-        if stat.S_ISREG(status.st_mode) and status.st_nlink > 1 and not any(one in real for one in _SHARED):
-            self.why(f"{real} has {status.st_nlink} names (hard links)")
+        """The path with its links resolved. Raises NotResolved."""
+        real, links = self.files.real(path)
+        if links > 1 and not any(one in real for one in _SHARED):
+            self.why(f"{real} has {links} names (hard links)")
         return real
 
     def _letters(self, path: str) -> None:
@@ -218,10 +220,11 @@ class Gathered:
     def _whole(self, path: str, into: dict[str, None], of: Filter) -> None:
         self.trees[path] = None
         left = ENTRIES_MAX
-        ignored = [] if of.ignored else _ignored(self.root)
-        folders = [path] if os.path.isdir(path) else []
+        folders = [path] if self.files.is_folder(path) else []
+        self.files.lasting &= not folders  # what lies below one is looked through each time
+        ignored = [] if of.ignored or not folders else _ignored(self.root)
         for key in (f"{path}/{_KEY}", f"{path}/key"):
-            if key.endswith(f".pmagent/{_KEY}") and os.path.lexists(key):
+            if key.endswith(f".pmagent/{_KEY}") and self.files.is_there(key):
                 into[key] = None
         while folders:
             folder = folders.pop()

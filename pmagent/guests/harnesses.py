@@ -12,6 +12,7 @@ import json
 import re
 import shlex
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -36,7 +37,7 @@ EVENTS: Final[dict[str, tuple[str, ...]]] = {
     "gemini": ("SessionStart", "BeforeTool", "AfterTool", "SessionEnd"),
     "cursor": ("sessionStart", "preToolUse", "postToolUse", "postToolUseFailure", "sessionEnd"),
     "copilot": ("SessionStart", "PreToolUse", "PostToolUse", "SessionEnd"),
-    "opencode": ("tool.execute.before", "tool.execute.after"),
+    "opencode": ("session.created", "tool.execute.before", "tool.execute.after", "session.ended"),
 }  # fmt: skip
 GATES: Final = frozenset({"PreToolUse", "ConfigChange", "BeforeTool", "preToolUse", "tool.execute.before"})
 
@@ -44,6 +45,7 @@ OLDEST: Final = {"claude": (2, 1, 295), "codex": (0, 124, 0)}
 """Claude Code takes ``onFailure`` from this version on, Codex runs hooks: earlier ones are refused in ``enforce``."""
 
 
+@lru_cache(maxsize=64)
 def too_old(harness: str, version: str) -> bool:
     """Whether a harness of this version cannot be trusted to refuse; "": its version is not known."""
     return bool(version) and tuple(int(part) for part in re.findall(r"\d+", version)) < OLDEST.get(harness, ())
@@ -153,8 +155,9 @@ def _toml(values: Mapping[str, Any], skip: str = "") -> list[str]:
 
 
 def plugin(mode: Mode, wait: int, hook: Hook) -> str:
-    """A plugin of opencode: it starts the hook, and a refusal is an error, which keeps the tool from running."""
-    before, after = (json.dumps(hook.words("opencode", event, mode, wait)) for event in EVENTS["opencode"])
+    """A plugin of opencode: it starts the hook, and a refusal is an error, which keeps the tool from running. A
+    subagent has a session of its own there, which is told as part of that which began it."""
+    words = {event: json.dumps(hook.words("opencode", event, mode, wait)) for event in EVENTS["opencode"]}
     refuse = 'throw new Error(done.stderr || `pmagent-hook ended with ${done.error || done.signal || done.status}`)'
     return (
         "// Written by pmagent connect; pmagent disconnect removes it.\n"
@@ -162,13 +165,32 @@ def plugin(mode: Mode, wait: int, hook: Hook) -> str:
         "const told = (words, payload) => spawnSync(words[0], words.slice(1), {\n"
         f'  input: JSON.stringify(payload), encoding: "utf8", timeout: {(wait + SPARE_SECONDS) * 1000},\n'
         "})\n"
+        "const above = new Map(), began = new Map()\n"
+        "const whose = (id) => {\n"
+        "  let sessionID = id\n"
+        "  while (above.has(sessionID)) sessionID = above.get(sessionID)\n"
+        "  return { sessionID, agent: sessionID === id ? \"\" : id }\n"
+        "}\n"
+        'process.on("exit", () => began.forEach((cwd, sessionID) => {\n'
+        f"    told({words['session.ended']}, {{ sessionID, cwd }})\n"
+        "}))\n"
         "export const Pmagent = async ({ directory }) => ({\n"
+        "  event: async ({ event }) => {\n"
+        '    if (event.type !== "session.created") return\n'
+        "    const { id, parentID, version } = event.properties.info\n"
+        "    if (parentID) return void above.set(id, parentID)\n"
+        "    began.set(id, directory)\n"
+        f"    told({words['session.created']}, {{ sessionID: id, version, cwd: directory }})\n"
+        "  },\n"
         '  "tool.execute.before": async (input, output) => {\n'
-        f"    const done = told({before}, {{ ...input, args: output.args, cwd: directory }})\n"
+        "    const payload = { ...input, ...whose(input.sessionID), args: output.args, cwd: directory }\n"
+        f"    const done = told({words['tool.execute.before']}, payload)\n"
         + (f"    if (done.status !== 0) {refuse}\n" if mode == "enforce" else "")
         + "  },\n"
         '  "tool.execute.after": async (input, output) => {\n'
-        f"    told({after}, {{ ...input, output: output.output, cwd: directory }})\n"
+        "    const payload = { ...input, ...whose(input.sessionID), output: output.output, cwd: directory }\n"
+        "    payload.exit = output.metadata?.exit ?? 0\n"
+        f"    told({words['tool.execute.after']}, payload)\n"
         "  },\n"
         "})\n"
     )

@@ -31,7 +31,7 @@ except ImportError as missing:
 TOLD = frozenset((
     "SessionStart", "SessionEnd", "PostToolUse", "PostToolUseFailure", "SubagentStart", "SubagentStop", "AfterTool",
     "sessionStart", "sessionEnd", "postToolUse", "postToolUseFailure", "subagentStart", "subagentStop",
-    "afterShellExecution", "afterMCPExecution", "tool.execute.after",
+    "afterShellExecution", "afterMCPExecution", "tool.execute.after", "session.created", "session.ended",
 ))  # fmt: skip
 """Events that tell what has happened: nobody waits for a verdict. Every other one is a gate."""
 TAKEN_SECONDS = 2.0

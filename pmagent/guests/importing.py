@@ -8,6 +8,7 @@ A fact that the log has already, live or imported, is left out: a second import 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import datetime
@@ -36,7 +37,9 @@ from pmagent.events.store import LogStore
 from pmagent.guests import transcripts
 from pmagent.guests.dialects import Asked, Ended, Finished, Started
 from pmagent.guests.facts import look
-from pmagent.guests.gate import INLINE_BYTES, Gate, digest_of, session_of
+from pmagent.guests.gate import INLINE_BYTES, Gate, session_of
+from pmagent.guests.keys import digest_of
+from pmagent.guests.policy import cedar_files
 from pmagent.guests.transcripts import Entry
 from pmagent.service.answer import Answer, understood
 from pmagent.service.host import Host
@@ -56,7 +59,7 @@ class BadImport(PmagentError, exit_code=2):
 
 
 class _Arguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    harness: Literal["claude", "codex"]
+    harness: Literal["claude", "codex", "gemini"]
     path: str
 
 
@@ -106,7 +109,7 @@ class Importer:
     """Makes drafts of what transcripts tell and the log ``store`` does not know; blocking."""
 
     def __init__(
-        self, harness: Literal["claude", "codex"], root: str, intake: Intake, key: bytes, store: LogStore
+        self, harness: Literal["claude", "codex", "gemini"], root: str, intake: Intake, key: bytes, store: LogStore
     ) -> None:
         self.found = Found()
         self._harness = harness
@@ -114,6 +117,7 @@ class Importer:
         self._intake = intake
         self._key = key
         self._known = _known(store)
+        self._cedar = [one for one in cedar_files(Path(root), os.environ) if os.path.lexists(one)]
 
     def drafts(self, path: Path) -> Iterator[Draft]:
         """Of a transcript, or all in a folder. Raises BadImport, OSError."""
@@ -171,7 +175,7 @@ class Importer:
         self._known.add(key)
         facts = look(
             self._harness, common["session"], agent, heard.agent_type, heard.tool, heard.tool_input, heard.server,
-            heard.cwd, self._root, now=moment,
+            heard.cwd, self._root, now=moment, cedar=self._cedar,
         )  # fmt: skip
         facts = msgspec.structs.replace(facts, branch="")  # today's says nothing of then
         return GuestCallAsked(

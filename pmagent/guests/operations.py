@@ -6,6 +6,7 @@ them.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
@@ -253,14 +254,16 @@ def _ruled(rule: Rule, counts: Counter[str]) -> dict[str, Any]:
 
 async def answer(host: Host, arguments: dict[str, Any]) -> Answer:
     """Approve or reject: ``{answered: true, approval, …}``, or the refusal's reasons and exit code 1. Raises BadGuests,
-    BadOperation, NotProven, Refused, TimedOut."""
+    BadPolicy, BadOperation, NotProven, Refused, TimedOut."""
+    from pmagent.guests.policy import session_rule  # with its reader of YAML
+
     asked = _understood(arguments, _Answer)
     known = await proof(host, asked.operator, asked.channel, asked.secret, by_secret=asked.by_secret)
     rule = None
     if asked.rule:
         expires = time_after(host.runtime.now(), asked.rule_seconds)
         reason = f"{asked.operator} allowed it with request {asked.approval}"
-        rule = Rule(id=f"session {asked.approval}", match=asked.rule, answer="allow", expires=expires, reason=reason)
+        rule = session_rule(asked.rule, asked.approval, os.environ.get("HOME", ""), expires, reason)
     payload = GuestAnswerRequested(
         approval=asked.approval, decision=asked.decision, digest=asked.digest, operator_id=asked.operator,
         channel=asked.channel, note=asked.note, proof=known, rule=rule,

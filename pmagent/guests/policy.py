@@ -96,10 +96,15 @@ def policy_in_force(workspace: Path, session: Sequence[Rule] = ()) -> Policy:
     ])  # fmt: skip
 
 
-def cedar_files(workspace: Path, environ: Mapping[str, str]) -> list[Path]:
-    """Where policies in Cedar lie: the workspace's, the user's."""
+def policy_files(workspace: Path, environ: Mapping[str, str]) -> list[Path]:
+    """Where the rules lie: the workspace's, the user's."""
     own = user_file(environ)
-    return [(workspace / FILE).with_suffix(".cedar"), *([own.with_suffix(".cedar")] if own is not None else [])]
+    return [workspace / FILE, *([own] if own is not None else [])]
+
+
+def cedar_files(workspace: Path, environ: Mapping[str, str]) -> list[Path]:
+    """Where policies in Cedar lie: beside the rules."""
+    return [one.with_suffix(".cedar") for one in policy_files(workspace, environ)]
 
 
 def policy_of(layers: list[Layer]) -> Policy:
@@ -141,25 +146,25 @@ def rules_of(raw: bytes | str, name: LayerName, where: str, home: str) -> Layer:
     """The layer that a policy's text makes. Raises BadText, BadPolicy, naming file and line."""
     text = decoded(raw, where, BYTES_MAX)
     value = from_yaml(text, where)
-    lines = _lines(text)
+    places = _places(text)
     try:
         given = fit(value, PolicyText)
     except Misfit as misfit:
-        raise BadPolicy(f"{where}{_line_of(misfit.message, lines)}: {misfit.message}", misfit.hint) from misfit
+        raise BadPolicy(f"{where}{_place_of(misfit.message, places)}: {misfit.message}", misfit.hint) from misfit
     rules = []
     for answer in _ANSWERS:
         for number, match in enumerate(getattr(given, answer)):
-            line = lines.get(f"{answer}[{number}]", 0)
-            rules.append((line, RuleText(match=match, answer=answer)))
-    rules += ((lines.get(f"rules[{number}]", 0), one) for number, one in enumerate(given.rules))
+            rules.append((places[f"{answer}[{number}]"], RuleText(match=match, answer=answer)))
+    rules += ((places[f"rules[{number}]"], one) for number, one in enumerate(given.rules))
     if len(rules) > RULES_MAX:
         raise BadPolicy(f"{where} holds more than {RULES_MAX} rules", "join some with *")
     made, seen = [], set[str]()
-    for line, one in rules:
-        rule = _rule(one, f"{where}:{line}", home, one.id or f"{name}:{line}")
+    for (line, column), one in rules:
+        place = f"{where}:{line}:{column}"
+        rule = _rule(one, place, home, one.id or f"{name}:{line}")
         while rule.id in seen:
             if one.id:
-                raise BadPolicy(f"{where}:{line}: two rules have the id {rule.id}", "rename one")
+                raise BadPolicy(f"{place}: two rules have the id {rule.id}", "rename one")
             rule = msgspec.structs.replace(rule, id=f"{rule.id}+")  # several rules in one line
         seen.add(rule.id)
         made.append(rule)
@@ -187,37 +192,47 @@ def _rule(one: RuleText, where: str, home: str, id: str) -> Rule:
     )  # fmt: skip
 
 
+def session_rule(match: str, approval: int, home: str, expires: str = "", reason: str = "") -> Rule:
+    """The rule that an operator makes with the approval of a call, for its session. Raises BadPolicy."""
+    given = RuleText(match=match, answer="allow", expires=expires, reason=reason)
+    return _rule(given, "the rule", home, f"session {approval}")
+
+
 def at_home(match: str, home: str) -> str:
     """The rule with ``~`` written out."""
     return re.sub(r"\(\s*~(?=[/)])", lambda _: f"(/{home}", match, count=1) if home.startswith("/") else match
 
 
-def _lines(text: str) -> dict[str, int]:
-    """Where each value of the YAML text stands: its path (``rules[2].when``) -> line, counted from 1."""
-    found: dict[str, int] = {}
+def _places(text: str) -> dict[str, tuple[int, int]]:
+    """Where each value of the YAML text stands: its path (``rules[2].when``) -> line and column, counted from 1."""
+    found: dict[str, tuple[int, int]] = {}
     left: list[tuple[str, Any]] = [("", yaml.compose(text, Loader=yaml.SafeLoader))]
     while left:
         path, node = left.pop()
         if node is None:
             continue
-        found[path] = node.start_mark.line + 1
+        found[path] = _counted(node.start_mark)
         if isinstance(node, yaml.MappingNode):
             for key, value in node.value:
                 name = f"{path}.{key.value}" if path else str(key.value)
                 left.append((name, value))
-                found[name] = key.start_mark.line + 1
+                found[name] = _counted(key.start_mark)
         elif isinstance(node, yaml.SequenceNode):
             left += ((f"{path}[{number}]", one) for number, one in enumerate(node.value))
     return found
 
 
-def _line_of(message: str, lines: Mapping[str, int]) -> str:
-    """``:12``, of the longest path that the message names."""
+def _counted(mark: Any) -> tuple[int, int]:
+    return mark.line + 1, mark.column + 1
+
+
+def _place_of(message: str, places: Mapping[str, tuple[int, int]]) -> str:
+    """``:12:3``, of the longest path that the message names."""
     words = [word.rstrip(":") for word in message.split()]
-    known = [word for word in words if word in lines and word]
-    within = [path for word in words for path in (word.rpartition(".")[0],) if path in lines and path]
+    known = [word for word in words if word in places and word]
+    within = [path for word in words for path in (word.rpartition(".")[0],) if path in places and path]
     path = max(known or within, key=len, default="")
-    return f":{lines[path]}" if path else ""
+    return ":{}:{}".format(*places[path]) if path else ""
 
 
 # -- pmagent's own rules ---------------------------------------------------------------------------------------------

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -25,9 +26,10 @@ class Proof(NamedTuple):
     unseen: list[Asked] = []
 
 
-def held(store: LogStore, harness: str, session: str, transcript: str) -> Proof:
+def held(store: LogStore, harness: str, session: str, transcript: str, digest: Callable[[Asked], str]) -> Proof:
     """The session of the log, held against the file ``transcript`` ("": the harness keeps none). A call counts as seen
-    when it was asked under its own id. A line that is not understood makes it unreadable."""
+    when it was asked under its own id; one whose hook was told no id, when as many of the same ``digest`` were asked. A
+    line that is not understood makes it unreadable."""
     if not transcript or harness not in transcripts.READERS:
         return Proof("none")
     path = Path(transcript)
@@ -42,12 +44,28 @@ def held(store: LogStore, harness: str, session: str, transcript: str) -> Proof:
                 asked.append(heard)
     except OSError:
         return Proof("unreadable")
-    known = set(_asked(store, session))
-    return Proof("read", len(asked), [one for one in asked if (one.agent, one.call) not in known])
+    known, folders, unnamed = set[tuple[str, str]](), dict[str, None](), Counter[str]()
+    for one in _asked(store, session):
+        known.add((one.facts.agent, one.call))
+        if not one.call:
+            folders[one.facts.cwd] = None
+            unnamed[one.digest] += 1
+    return Proof("read", len(asked), [one for one in asked if (one.agent, one.call) not in known
+                                      and not _taken(one, folders, unnamed, digest)])  # fmt: skip
 
 
-def _asked(store: LogStore, session: str) -> Iterator[tuple[str, str]]:
-    """The agent and id of each call that was asked in a session. Only stretches of the log that name it are read."""
+def _taken(call: Asked, folders: Iterable[str], unnamed: Counter[str], digest: Callable[[Asked], str]) -> bool:
+    """Whether a call without an id is this one; each counts once. Transcripts need not say in which folder it was."""
+    for folder in folders:
+        same = digest(msgspec.structs.replace(call, cwd=folder))
+        if unnamed[same] > 0:
+            unnamed[same] -= 1
+            return True
+    return False
+
+
+def _asked(store: LogStore, session: str) -> Iterator[GuestCallAsked]:
+    """The calls that were asked in a session. Only stretches of the log that name it are read."""
     name = msgspec.json.encode("guest.call_asked")
     with closing(store.reader()) as log:
         for run, _ in matching_runs(log, 1, log.tail().position, ([msgspec.json.encode(session)], [name])):
@@ -55,7 +73,7 @@ def _asked(store: LogStore, session: str) -> Iterator[tuple[str, str]]:
                 if stored.correlation == session and stored.type == "guest.call_asked":
                     data = typed(stored, store.blobs()).data
                     if isinstance(data, GuestCallAsked):
-                        yield data.facts.agent, data.call
+                        yield data
 
 
 def unseen(call: Asked, common: dict[str, Any], masked: Callable[[str], str]) -> GuestFact:

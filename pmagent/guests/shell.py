@@ -7,7 +7,6 @@ understood, and so does a place where bash and the parser may differ. Programs' 
 
 from __future__ import annotations
 
-import os
 import posixpath
 import re
 from collections.abc import Sequence
@@ -431,7 +430,7 @@ class _Line(Words):
             flow.cwd = None
             return
         folder = posixpath.normpath(posixpath.join(flow.cwd or "/", text))
-        flow.cwd = folder if os.path.isdir(folder) else None
+        flow.cwd = folder if self.found.files.is_folder(folder) else None
 
     def substitution(self, node: Node, flow: Flow) -> None:
         if text_of(node).startswith("`") and "\\" in text_of(node):

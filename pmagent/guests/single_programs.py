@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import posixpath
 import re
 from collections.abc import Callable, Sequence
@@ -191,14 +190,14 @@ def _copy(asked: Asked) -> None:
     for word in sources:
         if linked and target is not None and word.text is not None:
             at = target.text or ""
-            at = at if cwd is not None and os.path.isdir(posixpath.join(cwd, at)) else posixpath.dirname(at)
+            at = at if cwd is not None and found.files.is_folder(posixpath.join(cwd, at)) else posixpath.dirname(at)
             word = Word(posixpath.join(at, word.text), word.glob)  # noqa: PLW2901 - a link leads from where it lies
         found.read(word, cwd, tree=ALL if whole or name == "ln" else None)
         if name == "mv":
             found.write(word, cwd, tree=ALL, link=True)
     if target is not None:
         found.write(target, cwd, tree=ALL if whole or name == "ln" else None, link=True)
-        folder = aimed or (cwd is not None and os.path.isdir(posixpath.join(cwd, target.text or "")))
+        folder = aimed or (cwd is not None and found.files.is_folder(posixpath.join(cwd, target.text or "")))
         if target.shown is None or not folder:
             return
         for word in sources:

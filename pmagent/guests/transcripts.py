@@ -4,7 +4,7 @@ They are what a session is held against at its end, and what ``pmagent import`` 
 that tell of no call are passed over, and a line that is not understood is ``Unheard``. A last line without its end is
 still being written, and left out.
 
-Sources: files that Claude Code 2.1.330 and Codex 0.169.0 wrote.
+Sources: files that Claude Code 2.1.330, Codex 0.169.0 and Gemini CLI 0.61.0 wrote.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ def home(harness: str, environ: Mapping[str, str]) -> Path:
     return {
         "claude": Path(environ.get("CLAUDE_CONFIG_DIR") or user / ".claude") / "projects",
         "codex": Path(environ.get("CODEX_HOME") or user / ".codex") / "sessions",
+        "gemini": user / ".gemini/tmp",
     }[harness]
 
 
@@ -47,7 +48,7 @@ def sessions(harness: str, path: Path) -> Iterator[Path]:
         return
     found = [one for one in path.rglob("*.jsonl") if one.parent.name != "subagents"]
     for one in sorted(found, key=lambda one: one.stat().st_mtime):
-        if harness == "claude" or _session(one) is not None:
+        if harness != "codex" or _session(one) is not None:
             yield one
 
 
@@ -239,15 +240,82 @@ def _codex_call(payload: _Payload, session: str, agent: str, cwd: str) -> Heard:
     return Asked(session=session, tool=tool, tool_input=given, call=call, agent=agent, cwd=cwd)
 
 
-READERS: Final[dict[str, Callable[[Path], Iterator[Entry]]]] = {"claude": _claude, "codex": _codex}
+# --- Gemini CLI -----------------------------------------------------------------------------------------------------
+
+
+class _ToolCall(msgspec.Struct):
+    id: str = ""
+    name: str = ""
+    args: Any = None
+    result: Any = None
+    status: str = ""
+    timestamp: str = ""
+
+
+class _Said(msgspec.Struct, rename="camel"):
+    type: str = ""
+    timestamp: str = ""
+    tool_calls: list[_ToolCall] = []
+
+
+class _Set(msgspec.Struct):
+    messages: list[_Said] = []
+
+
+class _Chat(_Said, rename="camel"):
+    session_id: str = ""
+    start_time: str = ""
+    set: _Set | None = msgspec.field(name="$set", default=None)
+
+
+_gemini_line: Final = msgspec.json.Decoder(_Chat).decode
+_GEMINI_MARKS: Final = (b'"toolCalls"', b'"sessionId"')
+
+
+def _gemini(path: Path) -> Iterator[Entry]:
+    """A file of Gemini CLI: messages, which are written again as they grow; each has its calls with their results. The
+    folder stands in a file beside."""
+    session = ""
+    known = set[str]()
+    root = path.parent.parent / ".project_root"
+    cwd = root.read_text("utf-8", "replace").strip() if root.is_file() else ""
+    for number, line in enumerate(_lines(path), 1):
+        if not any(mark in line for mark in _GEMINI_MARKS):
+            continue
+        data = _decoded(_gemini_line, line)
+        if data is None:
+            yield Entry("", Unheard(why=f"{path}:{number} is not understood"))
+            continue
+        if data.session_id and not session:
+            session = data.session_id
+            start = Started(session=session, cwd=cwd, source="transcript", transcript=str(path))
+            yield Entry(data.start_time, start)
+        for said in (data, *(data.set.messages if data.set is not None else ())):
+            for one in said.tool_calls:
+                if one.id not in known:
+                    known.add(one.id)
+                    yield from _gemini_call(session, cwd, one, said.timestamp)
+
+
+def _gemini_call(session: str, cwd: str, one: _ToolCall, began: str) -> Iterator[Entry]:
+    if not isinstance(one.args, dict):
+        yield Entry("", Unheard(why=f"the input of {one.id} is no object"))
+        return
+    asked = Asked(session=session, tool=one.name, tool_input=one.args, call=one.id, cwd=cwd)
+    yield Entry(began or one.timestamp, asked)
+    ok = one.status == "success"
+    ended = Finished(session=session, tool=one.name, ok=ok, call=one.id, output=one.result, cwd=cwd)
+    yield Entry(one.timestamp or began, ended)
+
+
+READERS: Final[dict[str, Callable[[Path], Iterator[Entry]]]] = {"claude": _claude, "codex": _codex, "gemini": _gemini}
 
 
 def _subagents(harness: str, path: Path) -> Iterator[Path]:
     """The files of a session's subagents. Codex keeps them beside it, begun on the same day or later."""
     if harness == "claude":
         yield from sorted((path.with_suffix("") / "subagents").glob("agent-*.jsonl"))
-        return
-    own = _session(path)
+    own = _session(path) if harness == "codex" else None
     if own is None:
         return
     for other in sorted(path.parent.glob("rollout-*.jsonl")):

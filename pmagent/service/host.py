@@ -121,7 +121,7 @@ class Host:
         self.console_pid = 0
         """The console's process, as its supervisor started it; 0: none is served."""
         self._heard = storage.tail().position
-        self._news = anyio.Event()
+        self._news: anyio.Event | None = None
         self._asking: dict[str, Draft] = {}
 
     @property
@@ -233,8 +233,9 @@ class Host:
         self._requests.hear(events)
         self.writer.hear(events, sums)
         self._heard = events[-1].position
-        news, self._news = self._news, anyio.Event()
-        news.set()
+        if self._news is not None:
+            self._news.set()
+            self._news = None
 
     async def ready(self) -> None:
         """Return when each area has what outward effects need since this start."""
@@ -249,10 +250,10 @@ class Host:
     async def until(self, stands: Callable[[], bool]) -> None:
         """Return when ``stands()``, which looks at the actors' states, is true and what made it so is durable."""
         while not stands():
-            await self._news.wait()
+            await self._next()
         position = self.runtime.engine.sequencer.position
         while self._heard < position:
-            await self._news.wait()
+            await self._next()
 
     async def flush(self) -> None:
         """Return when the documents on disk show everything that is durable now. Raises what stood in the writer's
@@ -270,7 +271,13 @@ class Host:
         """Others read the log, and may know of an event before this loop does."""
         durable = self.tail.position
         while self._heard < durable:
-            await self._news.wait()
+            await self._next()
+
+    async def _next(self) -> None:
+        """Return when more is durable."""
+        if self._news is None:
+            self._news = anyio.Event()
+        await self._news.wait()
 
 
 def _without(raw: bytes, fields: Collection[str]) -> object:

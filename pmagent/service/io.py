@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -87,7 +88,7 @@ class RealIo:
         self._intake = intake
         self._read = read
         self._clock = LogClock(stood)
-        self._recent: dict[int, Event] = {}
+        self._recent: OrderedDict[int, Event] = OrderedDict()
 
     def hear(self, events: Sequence[Event], _sums: Sequence[str]) -> None:
         """Listener: keep small durable events at hand, for a performer mostly asks for one that is not old."""
@@ -95,7 +96,7 @@ class RealIo:
             if len(event.raw) <= _RECENT_BYTES:
                 self._recent[event.position] = event
         while len(self._recent) > _RECENT_EVENTS:
-            del self._recent[next(iter(self._recent))]
+            self._recent.popitem(last=False)  # of a dict, finding the oldest takes longer the more were removed
 
     @property
     def workspace(self) -> Path:

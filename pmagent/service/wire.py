@@ -79,15 +79,16 @@ class RemoteError(PmagentError):
 
 def peer_uid(connection: socket.socket) -> int:
     """The user id of the process at the other end."""
-    return _peer(connection)[1]
+    return peer(connection)[1]
 
 
 def peer_pid(connection: socket.socket) -> int:
     """The id of the process at the other end; 0 where it is in no namespace of ours."""
-    return _peer(connection)[0]
+    return peer(connection)[0]
 
 
-def _peer(connection: socket.socket) -> tuple[int, int, int]:
+def peer(connection: socket.socket) -> tuple[int, int, int]:
+    """Process, user and group at the other end."""
     pid, uid, gid = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
     return int(pid), int(uid), int(gid)
 

@@ -44,7 +44,10 @@ class GitSilent(PmagentError):
 def checked_out(folder: str) -> str:
     """The branch that is checked out around ``folder``, read from its files without a process; "" where there is
     none."""
-    above = folder  # asked for with every call of a guest, so without the costs of Path
+    try:  # asked for with every call of a guest, which mostly works at the top
+        return _branch_in(_beginning(f"{folder}/.git/HEAD"))
+    except (OSError, UnicodeError):
+        above = folder
     while not os.path.lexists(git := f"{above}/.git"):
         if not above.strip("/"):
             return ""
@@ -52,10 +55,14 @@ def checked_out(folder: str) -> str:
     try:
         if not os.path.isdir(git):
             git = os.path.join(above, _beginning(git).removeprefix("gitdir:").strip())
-        head = _beginning(f"{git}/HEAD").strip()
+        return _branch_in(_beginning(f"{git}/HEAD"))
     except (OSError, UnicodeError):
         return ""
-    return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else ""
+
+
+def _branch_in(head: str) -> str:
+    name = head.strip()
+    return name.removeprefix("ref: refs/heads/") if name.startswith("ref: refs/heads/") else ""
 
 
 def _beginning(path: str) -> str:

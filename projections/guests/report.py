@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -18,7 +18,8 @@ PROOFS: Final = {
 
 
 class CallLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A call. ``end``: refused, ended, expired, unknown, or imported; ``operators``: who approved it."""
+    """A call. ``end``: refused, ended, expired, unknown, or imported; ``operators``: who approved it. ``starts``: it is
+    one that starts an agent; ``gains``: labels that its session has from it on."""
 
     position: int
     time: str
@@ -43,6 +44,8 @@ class CallLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ok: bool | None = None
     duration_ms: int = 0
     closed: str = ""
+    starts: bool = False
+    gains: list[str] = []
 
 
 class Listed(msgspec.Struct, frozen=True):
@@ -54,10 +57,33 @@ class Listed(msgspec.Struct, frozen=True):
     about: str = ""
 
 
+class Subagent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A subagent, under the ``call`` (a position) that started it; 0: it is not known which. ``inherits``: the labels
+    that its session had then, which hold for it, too; ``gains``: those that its own calls brought, which hold for the
+    whole session."""
+
+    agent: str
+    agent_type: str = ""
+    call: int = 0
+    began: str = ""
+    ended: str = ""
+    inherits: list[str] = []
+    gains: list[str] = []
+
+
+class Row(NamedTuple):
+    """A line of a session's tree: a call, or a subagent whose calls follow one step deeper."""
+
+    depth: int
+    call: CallLine | None = None
+    subagent: Subagent | None = None
+
+
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """A session. ``ended``: the calls that have ended, a line of JSON each; ``open``: the others. ``allow``, ``ask``
     and ``deny`` count verdicts. ``wall``: the wall behind which it works; ``labels``: of what it has seen.
-    ``approved``: who has approved what was not used yet. ``proof``: "" while it is open."""
+    ``approved``: who has approved what was not used yet. ``proof``: "" while it is open. ``subagents``: by their ids;
+    ``spawning``: the positions of the calls that start agents, by their ids."""
 
     session: str
     began: str
@@ -86,6 +112,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     left_out: int = 0
     approved: dict[int, list[str]] = {}
     agents: list[Listed] = []
+    subagents: dict[str, Subagent] = {}
+    spawning: dict[str, int] = {}
     calls_unseen: list[Listed] = []
     changes: list[Listed] = []
     notes: list[Listed] = []
@@ -96,9 +124,14 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 def json_document(report: Report) -> bytes:
     """All of it: the calls in the order of their positions."""
     plain: dict[str, Any] = msgspec.to_builtins(report)
-    del plain["open"], plain["ended"], plain["approved"]
-    plain["waiting"] = waiting(report)
-    plain["calls"] = calls_of(report)
+    del plain["open"], plain["ended"], plain["approved"], plain["spawning"]
+    calls = calls_of(report)
+    plain["waiting"], plain["calls"] = waiting(report), calls
+    plain["tree"] = [
+        {"depth": row.depth, "call": row.call.position} if row.call is not None else
+        {"depth": row.depth, "subagent": row.subagent.agent if row.subagent is not None else ""}
+        for row in tree(calls, report.subagents)
+    ]  # fmt: skip
     return msgspec.json.format(msgspec.json.encode(plain), indent=1) + b"\n"
 
 
@@ -111,6 +144,56 @@ def calls_of(report: Report) -> list[CallLine]:
     """Every call, ended or not."""
     ended = msgspec.json.decode(b"[" + b",".join(_lines(report.ended)) + b"]", type=list[CallLine])
     return sorted((*ended, *report.open.values()), key=lambda call: call.position)
+
+
+def tree(calls: Sequence[CallLine], subagents: Mapping[str, Subagent]) -> list[Row]:
+    """Calls in their order, a subagent and its own under the call that started it. Where it is not known which call
+    that was, or that call is not among these, a subagent stands where it makes its first call."""
+    made = _Tree(calls, subagents)
+    for call in calls:
+        if not call.agent:
+            made.put(call, 0)
+        elif call.agent not in made.hung:
+            made.hang(call.agent, 0)
+    for call in calls:  # subagents each of which another of them was to start
+        if call.agent:
+            made.hang(call.agent, 0)
+    return made.rows
+
+
+class _Tree:
+    """A tree as it grows. ``hung``: subagents whose call is among these."""
+
+    def __init__(self, calls: Sequence[CallLine], subagents: Mapping[str, Subagent]) -> None:
+        self.rows: list[Row] = []
+        self._own: dict[str, list[CallLine]] = {}
+        for call in calls:
+            self._own.setdefault(call.agent, []).append(call)
+        positions = {call.position for call in calls}
+        self._subagents = subagents
+        self._under: dict[int, list[str]] = {}
+        for name, one in subagents.items():
+            if one.call in positions:
+                self._under.setdefault(one.call, []).append(name)
+        self.hung = {name for names in self._under.values() for name in names}
+        self._placed: set[str] = set()
+
+    def hang(self, name: str, depth: int) -> None:
+        """A subagent and its calls, if it hangs nowhere yet."""
+        if name in self._placed:
+            return
+        self._placed.add(name)
+        mine = self._own.get(name, [])
+        unknown = Subagent(agent=name, agent_type=mine[0].agent_type if mine else "")
+        self.rows.append(Row(depth, subagent=self._subagents.get(name, unknown)))
+        for call in mine:
+            self.put(call, depth + 1)
+
+    def put(self, call: CallLine, depth: int) -> None:
+        """A call, and the subagents that it started."""
+        self.rows.append(Row(depth, call=call))
+        for name in self._under.get(call.position, ()):
+            self.hang(name, depth + 1)
 
 
 def _lines(growing: Growing) -> Iterator[bytes]:
@@ -131,7 +214,7 @@ def markdown(report: Report) -> bytes:
         f"- end unknown: {sum(call.end == 'unknown' for call in calls)}; past the gate: {report.unseen}",
     ]  # fmt: skip
     parts = [
-        ("Calls", [f"- {_call(call)}" for call in calls]), ("Subagents", _listed(report.agents)),
+        ("Calls", [f"{'  ' * row.depth}- {_row(row)}" for row in tree(calls, report.subagents)]),
         ("Past the gate", _listed(report.calls_unseen)), ("Changed settings", _listed(report.changes)),
         ("Notes", _listed(report.notes)),
     ]  # fmt: skip
@@ -142,6 +225,16 @@ def markdown(report: Report) -> bytes:
     if report.left_out:
         text += ["", f"{report.left_out} more stand in the log."]
     return ("\n".join(text) + "\n").encode()
+
+
+def _row(row: Row) -> str:
+    if row.call is not None:
+        return _call(row.call)
+    one = row.subagent
+    assert one is not None, "a row is a call or a subagent"
+    labels = (("inherits", one.inherits), ("brings", one.gains))
+    said = "".join(f", {word} {', '.join(names)}" for word, names in labels if names)
+    return f"*subagent {_plain(one.agent_type)} {_plain(one.agent)}*{said}"
 
 
 def _listed(ones: list[Listed]) -> list[str]:

@@ -14,6 +14,7 @@ from pmagent.actors.guests.shown import in_short
 from pmagent.contracts.guests import (
     GUESTS,
     GuestAgentStarted,
+    GuestAgentStopped,
     GuestApprovalAsked,
     GuestApprovalGiven,
     GuestApprovalRejected,
@@ -24,6 +25,7 @@ from pmagent.contracts.guests import (
     GuestCallEnded,
     GuestCallUnseen,
     GuestChanged,
+    GuestDefinitionsChanged,
     GuestFact,
     GuestNoted,
     GuestSessionClosed,
@@ -38,6 +40,7 @@ from pmagent.projections.guests.report import (
     CallLine,
     Listed,
     Report,
+    Subagent,
     json_document,
     markdown,
 )
@@ -67,9 +70,10 @@ class GuestSessions:
 
     name = "guest_sessions"
     hears: frozenset[type[msgspec.Struct]] = frozenset((
-        GuestSessionStarted, GuestSessionEnded, GuestAgentStarted, GuestCallAsked, GuestCallDecided, GuestCallEnded,
-        GuestCallClosed, GuestCallUnseen, GuestChanged, GuestNoted, GuestApprovalAsked, GuestApprovalGiven,
-        GuestApprovalRejected, GuestApprovalUsed, GuestSessionClosed,
+        GuestSessionStarted, GuestSessionEnded, GuestAgentStarted, GuestAgentStopped, GuestCallAsked,
+        GuestCallDecided, GuestCallEnded, GuestCallClosed, GuestCallUnseen, GuestChanged, GuestNoted,
+        GuestApprovalAsked, GuestApprovalGiven, GuestApprovalRejected, GuestApprovalUsed, GuestSessionClosed,
+        GuestDefinitionsChanged,
     ))  # fmt: skip
 
     def initial(self) -> GuestsView:
@@ -126,16 +130,7 @@ def _after(report: Report, event: Event) -> Report:
         case GuestCallAsked():
             return _asked(report, event, data)
         case GuestCallDecided():
-            changed: dict[str, Any] = {
-                "answer": data.answer, "rules": data.verdict.rules, "approval": data.approval,
-                "reasons": [data.why] if data.why else data.verdict.reasons,
-            }  # fmt: skip
-            labels = sorted({*data.labels, *data.verdict.gains}) if data.answer == "allow" else data.labels
-            counted = replace(report, labels=labels, **{data.answer: getattr(report, data.answer) + 1})
-            call = counted.open.get(data.request)
-            if call is not None and call.mode == "enforce" and data.answer == "deny":
-                return _closed(counted, data.request, event.time, end="refused", **changed)
-            return _changed(counted, data.request, **changed)
+            return _decided(report, event, data)
         case GuestApprovalAsked():
             return _changed(report, data.approval, needed=data.needed)
         case GuestApprovalGiven(approval=number, operator_id=who):
@@ -147,12 +142,35 @@ def _after(report: Report, event: Event) -> Report:
         case GuestApprovalRejected(approval=number, operator_id=who):
             return _changed(report, number, rejected_by=who)
         case GuestCallEnded(call=call, ok=ok, duration_ms=took):
+            if data.started and (by := report.spawning.get(call)):
+                report = _started(report, data.started, by)
             found = next((one for one in report.open.values() if one.call == call and call), None)
             return _changed(report, found.position, ok=ok, duration_ms=took) if found is not None else report
+        case GuestDefinitionsChanged(changes=changes):
+            for one in changes:
+                report = _listed(report, event, "changes", f"{one.kind} {one.name} {one.how}: {one.text}", one.path)
+            return report
         case GuestCallClosed(call_asked=position, end=end, why=why):
             return _closed(report, position, event.time, end=end, why=why)
         case _:
             return _of_session(report, event)
+
+
+def _decided(report: Report, event: Event, data: GuestCallDecided) -> Report:
+    changed: dict[str, Any] = {
+        "answer": data.answer, "rules": data.verdict.rules, "approval": data.approval,
+        "reasons": [data.why] if data.why else data.verdict.reasons,
+    }  # fmt: skip
+    call = report.open.get(data.request)
+    passes = data.answer == "allow" or (call is not None and call.mode == "observe")
+    gains = data.verdict.gains if passes else []
+    labels = sorted({*data.labels, *gains})
+    counted = replace(report, labels=labels, **{data.answer: getattr(report, data.answer) + 1})
+    if call is not None and (new := [one for one in gains if one not in data.labels]):
+        changed["gains"], counted = new, _gaining(counted, call.agent, new)
+    if call is not None and call.mode == "enforce" and data.answer == "deny":
+        return _closed(counted, data.request, event.time, end="refused", **changed)
+    return _changed(counted, data.request, **changed)
 
 
 def _of_session(report: Report, event: Event) -> Report:
@@ -175,7 +193,9 @@ def _of_session(report: Report, event: Event) -> Report:
             closed = replace(report, proof=data.proof, unseen=data.unseen, unknown=data.unknown, why=data.reasons)
             return replace(closed, closed=event.time)
         case GuestAgentStarted(agent=agent, agent_type=kind, parent=parent):
-            return add("agents", f"{kind} {agent}".strip(), parent)
+            return _began(add("agents", f"{kind} {agent}".strip(), parent), event, data)
+        case GuestAgentStopped(agent=agent) if agent in report.subagents:
+            return _with(report, replace(report.subagents[agent], ended=event.time))
         case GuestCallUnseen(call=call, tool=tool):
             return add("calls_unseen", tool, call)
         case GuestChanged(what=what, path=path, refused=refused):
@@ -189,12 +209,53 @@ def _asked(report: Report, event: Event, asked: GuestCallAsked) -> Report:
     call = CallLine(
         position=event.position, time=asked.seen or event.time, agent=asked.facts.agent, call=asked.call,
         agent_type=asked.facts.agent_type, tool=asked.facts.tool, text=in_short(asked.input), mode=asked.mode,
-        source=asked.source, digest=asked.digest, input_sha256=asked.input_sha256,
+        source=asked.source, digest=asked.digest, input_sha256=asked.input_sha256, starts=asked.facts.kind == "agent",
     )  # fmt: skip
+    if call.starts and call.call and len(report.spawning) < LISTED_MAX:
+        report = replace(report, spawning={**report.spawning, call.call: event.position})
     report = replace(report, harness=report.harness or asked.facts.harness, asked=report.asked + 1)
     if asked.source == "import":  # nobody judges it, and its end is not waited for
         return replace(report, ended=report.ended.added(_encoded(replace(call, end="imported"))))
     return replace(report, open={**report.open, event.position: call})
+
+
+def _began(report: Report, event: Event, data: GuestAgentStarted) -> Report:
+    """With a subagent: until its harness says which call started it, that is the first one that passes and has started
+    none."""
+    if len(report.subagents) >= LISTED_MAX or data.agent in report.subagents:
+        return report
+    taken = {one.call for one in report.subagents.values()}
+    passing = (at for at, one in report.open.items() if one.starts and at not in taken and _passes(one))
+    return _with(report, Subagent(
+        agent=data.agent, agent_type=data.agent_type, call=next(passing, 0), began=event.time, inherits=report.labels,
+    ))  # fmt: skip
+
+
+def _passes(call: CallLine) -> bool:
+    return call.mode == "observe" or call.answer == "allow" or bool(call.operators)
+
+
+def _started(report: Report, agent: str, by: int) -> Report:
+    """With what a harness says: this call started that subagent, and no other one did."""
+    known = report.subagents.get(agent)
+    if known is None:
+        if len(report.subagents) >= LISTED_MAX:
+            return report
+        known = Subagent(agent=agent)
+    others = {name: replace(one, call=0) if one.call == by else one for name, one in report.subagents.items()}
+    return _with(replace(report, subagents=others), replace(known, call=by))
+
+
+def _gaining(report: Report, agent: str, labels: list[str]) -> Report:
+    """With labels that a call brought, which its subagent brought then."""
+    known = report.subagents.get(agent)
+    if known is None:
+        return report
+    return _with(report, replace(known, gains=sorted({*known.gains, *labels})))
+
+
+def _with(report: Report, one: Subagent) -> Report:
+    return replace(report, subagents={**report.subagents, one.agent: one})
 
 
 def _changed(report: Report, position: int, **fields: Any) -> Report:

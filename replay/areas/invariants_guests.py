@@ -19,6 +19,9 @@ from pmagent.contracts.guests import (
     GuestCallAsked,
     GuestCallClosed,
     GuestCallDecided,
+    GuestPolicyEditAccepted,
+    GuestPolicyEditRefused,
+    GuestPolicyEditRequested,
     GuestSessionClosed,
 )
 from pmagent.events.event import Event
@@ -41,6 +44,8 @@ class Law:
     def __init__(self) -> None:
         self._asked: dict[int, GuestCallAsked] = {}
         self._answers: dict[int, GuestAnswerRequested] = {}
+        self._edits: dict[int, GuestPolicyEditRequested] = {}
+        """Policies' new texts of which nothing is decided yet."""
         self._answered: set[int] = set()
         self._decided: dict[int, GuestCallDecided] = {}
         self._passed: set[int] = set()
@@ -54,10 +59,7 @@ class Law:
         """Hold one more event to the laws. Raises Violation."""
         data = event.data
         if event.kind == "fact":
-            if isinstance(data, GuestCallAsked) and data.source != "import":
-                self._asked[event.position] = data
-            elif isinstance(data, GuestAnswerRequested):
-                self._answers[event.position] = data
+            self._said(event)
             return
         if event.actor != GUESTS:
             return
@@ -80,8 +82,20 @@ class Law:
                 self._approvals[number].over = True
             case GuestCallClosed():
                 self._close(event, data)
+            case GuestPolicyEditAccepted() | GuestPolicyEditRefused():
+                self._edit(event, data)
             case GuestSessionClosed(proof=proof, unseen=unseen):
                 require(proof != "gated" or unseen == 0, f"{event.id} is gated, and calls went past")
+
+    def _said(self, event: Event) -> None:
+        """Keep what is to be decided on."""
+        data = event.data
+        if isinstance(data, GuestCallAsked) and data.source != "import":
+            self._asked[event.position] = data
+        elif isinstance(data, GuestAnswerRequested):
+            self._answers[event.position] = data
+        elif isinstance(data, GuestPolicyEditRequested):
+            self._edits[event.position] = data
 
     def _decide(self, event: Event, data: GuestCallDecided) -> None:
         """No allow without a rule, or an unused approval of exactly that call."""
@@ -139,6 +153,16 @@ class Law:
         require(wish.decision == "approve" and wish.operator_id not in approval.operators, f"{event.id} counts twice")
         approval.operators.append(data.operator_id)
         approval.expires = data.expires
+
+    def _edit(self, event: Event, data: GuestPolicyEditAccepted | GuestPolicyEditRefused) -> None:
+        """A policy's new text is accepted from no agent, and only in place of the file that was shown."""
+        wish = self._edits.pop(data.request, None)
+        require(wish is not None, f"{event.id} answers no operator, or again")
+        assert wish is not None
+        if isinstance(data, GuestPolicyEditAccepted):
+            require(not wish.asking and wish.before == wish.found, f"{event.id}: the asker, or another file")
+            said = (data.layer, data.sha256, data.before, data.operator_id)
+            require(said == (wish.layer, wish.sha256, wish.before, wish.operator_id), f"{event.id}: another text")
 
     def _close(self, event: Event, data: GuestCallClosed) -> None:
         """Each call ends once, and as something that it can have come to."""

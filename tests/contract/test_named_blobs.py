@@ -27,6 +27,9 @@ HISTORIES = Path(__file__).parents[1] / "histories"
 
 DIGESTS = {
     "GuestAnswerRequested.digest", "GuestApprovalAsked.digest", "GuestCallAsked.digest", "GuestChanged.digest",
+    "Definition.digest", "GuestPolicyEditAccepted.before", "GuestPolicyEditAccepted.sha256",
+    "GuestPolicyEditRequested.before",
+    "GuestPolicyEditRequested.found", "GuestPolicyEditRequested.sha256",
     "Layer.sha256", "Policy.digest", "AppliedFile.before", "RunApplyApproved.digest", "RunApplyApproved.head",
     "RunApplyEnded.commit",
     "HidCommitRequested.digest", "HidLinked.contract_hash", "HidPrepareRequested.digest", "HidPrepared.digest",

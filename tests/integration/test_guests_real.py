@@ -1,4 +1,4 @@
-"""Claude Code and Codex themselves, from npm, under the gate: what they do is up to a model server of the tests."""
+"""Claude Code, Codex, Gemini CLI and opencode themselves under the gate; a model server of the tests leads them."""
 
 from __future__ import annotations
 
@@ -23,13 +23,17 @@ from pmagent.guests.harnesses import merged, requirements
 from pmagent.guests.policy import template
 from tests.support.commands import SECONDS
 from tests.support.daemons import stopped
+from tests.support.effort import NIGHT
 from tests.support.guest_models import prompt
-from tests.support.guests import PROGRAMS, Place, Ran, installed, place
+from tests.support.guests import PROGRAMS, Place, Ran, installed, of, place
 from tests.support.policies import write_policy
 
 pytestmark = [installed, pytest.mark.slow]
 
-HARNESSES = pytest.mark.parametrize("harness", ["claude", "codex"])
+HARNESSES = of("claude", "codex", *(("gemini", "opencode") if NIGHT else ()))
+EVERY = of("claude", "codex", "gemini", "opencode")
+RECORDING = of("claude", "codex", "gemini")
+TWO = of("claude", "codex")
 RAN = "echo hi > ran.txt"
 EVERYTHING = ("allow Bash", "allow Edit(./**)")
 
@@ -61,7 +65,7 @@ def ran(here: Place) -> bool:
     return (here.workspace / "ran.txt").exists()
 
 
-@HARNESSES
+@EVERY
 def test_what_is_allowed_runs_and_what_is_denied_does_not(here: Place, harness: str) -> None:
     here.policy(*EVERYTHING, "deny Bash(rm *)")
     here.start()
@@ -95,7 +99,7 @@ def test_observe_records_and_holds_nothing_up(here: Place, harness: str) -> None
     assert [(one.mode, one.source) for one in asked] == [("observe", "spool"), ("observe", "live")]
 
 
-@HARNESSES
+@RECORDING
 def test_without_a_daemon_nothing_runs(here: Place, harness: str) -> None:
     here.policy(*EVERYTHING)
     here.connect(harness)
@@ -104,7 +108,7 @@ def test_without_a_daemon_nothing_runs(here: Place, harness: str) -> None:
     assert "pmagent up" in done.results[0]
 
 
-@HARNESSES
+@TWO
 def test_a_subagent_is_under_the_gate(here: Place, harness: str) -> None:
     here.policy("allow Agent", "allow spawn_agent", "allow Bash(sleep *)", "deny Bash(echo *)")
     here.start()
@@ -139,7 +143,7 @@ def test_hooks_switched_off_show_in_the_transcript(here: Place) -> None:
     assert "unseen" in json.dumps(here.document("alerts")["open"])
 
 
-@HARNESSES
+@RECORDING
 def test_a_session_whose_calls_were_all_asked_is_gated(here: Place, harness: str) -> None:
     here.policy(*EVERYTHING)
     here.start()
@@ -170,7 +174,7 @@ def waits(here: Place) -> int:
     return int(here.events("guest.approval_asked")[-1].approval)
 
 
-@HARNESSES
+@EVERY
 def test_an_approval_lets_the_identical_retry_pass_once(here: Place, harness: str) -> None:
     """Whatever the model says that the call is for; and the same call, once more, is asked about anew."""
     here.policy("allow Bash(test *)", "allow Bash(sleep *)")
@@ -178,7 +182,7 @@ def test_an_approval_lets_the_identical_retry_pass_once(here: Place, harness: st
     here.connect(harness)
     line = "echo hi >> ran.txt"
     first, again = here.shell(harness, line), here.shell(harness, line)
-    if harness == "claude":
+    if harness != "codex":
         first[1]["description"], again[1]["description"] = "greets", "greets again"
     with running(here, harness, [first], [here.shell(harness, PAUSE)], [again], [first], "done") as agent:
         number = waits(here)
@@ -236,7 +240,7 @@ def test_a_daemon_killed_between_verdict_and_end(here: Place, harness: str) -> N
     closed, = here.events("guest.call_closed")
     assert closed.end == "ended"
     session, = here.events("guest.session_closed")
-    assert (session.asked, session.unknown, session.unseen) == (1, 0, 1)
+    assert (session.asked, session.unknown, session.unseen) == (1, 0, harness != "opencode")  # no transcript there
 
 
 def hooks_of(here: Place) -> list[int]:
@@ -349,37 +353,6 @@ def test_a_task_under_the_shipped_template_asks_at_most_twice(here: Place) -> No
     assert sorted(shown.values()) == ["gated", "not_proven"]
 
 
-ENDS = {
-    "claude": {  # with onFailure "block"
-        "echo no >&2; exit 2": False, "exit 2": False, "exit 1": False, "kill -9 $$": False,
-        "printf '{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"permissionDec'": True, "echo no": True,
-    },
-    "codex": {
-        "echo no >&2; exit 2": False, "exit 2": True, "exit 1": True, "kill -9 $$": True,
-        "printf '{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"permissionDec'": True, "echo no": True,
-    },
-}  # fmt: skip
-"""How a hook ends, and whether the tool runs then."""
-
-
-@HARNESSES
-def test_the_ends_of_hooks_that_our_refusal_rests_on(here: Place, harness: str) -> None:
-    """Text on stderr, nothing on stdout and exit code 2 refuse; half an answer, or a stray line, lets tools run."""
-    ends = ENDS[harness]
-    lets = {}
-    for line in ends:
-        handler = {"type": "command", "command": line, "timeout": 5, "onFailure": "block"}
-        hooks = {"hooks": {"PreToolUse": [{"matcher": "*", "hooks": [handler]}]}}
-        settings = here.home / (".claude/settings.json" if harness == "claude" else ".codex/hooks.json")
-        settings.parent.mkdir(exist_ok=True)
-        settings.write_text(json.dumps(hooks))
-        (here.workspace / "ran.txt").unlink(missing_ok=True)
-        flags = ("--dangerously-bypass-hook-trust",) if harness == "codex" else ()
-        here.run(harness, [here.shell(harness, RAN)], "done", flags=flags)
-        lets[line] = ran(here)
-    assert lets == ends
-
-
 def test_doctor_sees_whether_codex_trusts_the_hook(here: Place) -> None:
     """A hook that has changed by one second is skipped, without a word."""
     settings = here.connect("codex")
@@ -402,7 +375,7 @@ def test_doctor_sees_whether_codex_trusts_the_hook(here: Place) -> None:
     assert not settings.exists()
 
 
-@HARNESSES
+@TWO
 def test_managed_settings_hold_against_those_of_the_project(here: Place, harness: str, tmp_path: Path) -> None:
     """In a namespace that has a copy of /etc with the hook in it; everything else would switch hooks off."""
     etc = tmp_path / "etc"

@@ -2,7 +2,7 @@
 
 A prompt contains ``SCRIPT`` and a JSON list of turns; a turn is a text, or a list of calls ``[tool, input]``. The turn
 is chosen by the number of results in the conversation, so it depends on nothing else; a subagent's prompt has a script
-of its own. Anthropic's messages and OpenAI's responses, as streams.
+of its own. Anthropic's messages, OpenAI's responses and chat completions, Gemini's content, as streams.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+import ssl
 import threading
 import zlib
 from collections.abc import Iterator
@@ -24,7 +25,7 @@ _NUMBERS = itertools.count()
 
 def prompt(*turns: Turn) -> str:
     """A prompt that makes the model say these turns."""
-    return f"{MARK}{json.dumps(list(turns))}"
+    return MARK + json.dumps(list(turns), separators=(",", ":"))
 
 
 def _turn(texts: list[str], results: int) -> Turn:
@@ -111,6 +112,46 @@ class Models:
         }  # fmt: skip
         yield {"type": "response.completed", "response": {"id": "resp_1", "usage": usage}}
 
+    def completions(self, asked: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """OpenAI's stream of chunks."""
+        returned = [message for message in asked["messages"] if message["role"] == "tool"]
+        said = [message["content"] for message in asked["messages"] if message["role"] == "user"]
+        turn: Turn = "a title"  # which is asked for beside, without tools
+        if asked.get("tools"):
+            self.results = [json.dumps(message["content"]) for message in returned]
+            turn = _turn([text for content in said for text in _texts(content)], len(returned))
+        delta: dict[str, Any] = {"role": "assistant"}
+        if isinstance(turn, str):
+            delta["content"] = turn
+        else:
+            delta["tool_calls"] = [
+                {
+                    "index": number, "id": f"call_{_mark(turn)}_{number}", "type": "function",
+                    "function": {"name": name, "arguments": json.dumps(given)},
+                }
+                for number, (name, given) in enumerate(turn)
+            ]  # fmt: skip
+        head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 0, "model": asked["model"]}
+        yield {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
+        reason = "stop" if isinstance(turn, str) else "tool_calls"
+        usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+        yield {**head, "choices": [{"index": 0, "delta": {}, "finish_reason": reason}], "usage": usage}
+
+    def contents(self, asked: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Gemini's stream of chunks."""
+        parts = [part for content in asked["contents"] if content.get("role") == "user" for part in content["parts"]]
+        returned = [part["functionResponse"] for part in parts if "functionResponse" in part]
+        self.results = [json.dumps(one.get("response")) for one in returned]
+        turn = _turn([part["text"] for part in parts if "text" in part], len(returned))
+        made: list[dict[str, Any]]
+        if isinstance(turn, str):
+            made = [{"text": turn}]
+        else:
+            made = [{"functionCall": {"name": name, "args": given}} for name, given in turn]
+        usage = {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2}
+        content = {"role": "model", "parts": made}
+        yield {"candidates": [{"content": content, "finishReason": "STOP", "index": 0}], "usageMetadata": usage}
+
 
 def _parts(message: dict[str, Any]) -> list[dict[str, Any]]:
     content = message["content"]
@@ -121,21 +162,36 @@ def _parts(message: dict[str, Any]) -> list[dict[str, Any]]:
 def models() -> Iterator[Models]:
     """A running server."""
     made = Models()
+    with served(made) as port:
+        made.url = f"http://127.0.0.1:{port}"
+        yield made
+
+
+@contextmanager
+def served(made: Models, context: ssl.SSLContext | None = None) -> Iterator[int]:
+    """The port of a server of these models, with TLS or without."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
             made.seen.append(asked)
             path = self.path.partition("?")[0]
-            known = {"/v1/messages": made.messages, "/v1/responses": made.responses}
-            if path not in known:
+            known = {
+                "/v1/messages": made.messages, "/v1/responses": made.responses,
+                "/v1/chat/completions": made.completions, ":streamGenerateContent": made.contents,
+            }  # fmt: skip
+            said = known.get(path) or known.get(path[path.rfind(":") :])
+            if said is None:
                 self.send_error(404)
                 return
             self.send_response(200)
             self.send_header("content-type", "text/event-stream")
             self.end_headers()
-            for event in known[path](asked):
-                self.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
+            for event in said(asked):
+                named = f"event: {event['type']}\n" if "type" in event else ""
+                self.wfile.write(f"{named}data: {json.dumps(event)}\n\n".encode())
+            if path.endswith("completions"):
+                self.wfile.write(b"data: [DONE]\n\n")
             self.close_connection = True
 
         def do_GET(self) -> None:
@@ -149,11 +205,12 @@ def models() -> Iterator[Models]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
-    made.url = f"http://127.0.0.1:{server.server_address[1]}"
+    if context is not None:
+        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
-        yield made
+        yield server.server_address[1]
     finally:
         server.shutdown()
         server.server_close()

@@ -1,5 +1,5 @@
-"""Real agents for tests: Claude Code and Codex as ``make guests`` installs them, a model server that tells them what to
-do, and a workspace whose daemon they are connected to."""
+"""Real agents for tests, as ``make guests`` installs them, a model server that tells them what to do, and a workspace
+whose daemon they are connected to."""
 
 from __future__ import annotations
 
@@ -26,7 +26,17 @@ from tests.support.policies import write_policy
 
 _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "pmagent/guests"
 PROGRAMS = Path(os.environ.get("PMAGENT_GUESTS") or _CACHE.expanduser()) / "bin"
-VERSIONS = {"claude": "2.1.330", "codex": "0.169.0"}
+VERSIONS = {"claude": "2.1.330", "codex": "0.169.0", "gemini": "0.61.0", "opencode": "1.18.33"}
+
+
+
+def of(*harnesses: str) -> pytest.MarkDecorator:
+    """The test, for each of these; one that is not published for this machine is left out."""
+    return pytest.mark.parametrize("harness", [
+        pytest.param(name, marks=pytest.mark.skipif(not (PROGRAMS / name).exists(), reason=f"{name} is not here"))
+        for name in harnesses
+    ])  # fmt: skip
+
 
 installed = pytest.mark.skipif(not (PROGRAMS.parent / "stamp").exists(), reason="make guests installs them")
 
@@ -57,7 +67,10 @@ class Place:
             "PATH": f"{PROGRAMS}:{os.environ['PATH']}", "HOME": str(self.home), "TMPDIR": str(folder / "tmp"),
             "ANTHROPIC_BASE_URL": served.url, "ANTHROPIC_API_KEY": "none", "IS_SANDBOX": "1", "FAKE_KEY": "none",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_TELEMETRY": "1", "DISABLE_ERROR_REPORTING": "1",
-            "DISABLE_AUTOUPDATER": "1",
+            "DISABLE_AUTOUPDATER": "1", "GOOGLE_GEMINI_BASE_URL": served.url, "GEMINI_API_KEY": "none",
+            "OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_AUTOUPDATE": "1",
+            "OPENCODE_DISABLE_LSP_DOWNLOAD": "1", "npm_config_registry": "http://127.0.0.1:9/",
+            "npm_config_fetch_retries": "0",
         }  # fmt: skip
         codex = self.home / ".codex"
         codex.mkdir()
@@ -67,6 +80,22 @@ class Place:
             'env_key = "FAKE_KEY"\nrequest_max_retries = 0\nstream_max_retries = 0\nsupports_websockets = false\n'
             "[analytics]\nenabled = false\n"
         )
+        self._configured(".gemini/settings.json", {
+            "security": {"auth": {"selectedType": "gemini-api-key"}}, "telemetry": {"enabled": False},
+            "privacy": {"usageStatisticsEnabled": False},
+            "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
+        })  # fmt: skip
+        options = {"baseURL": f"{served.url}/v1", "apiKey": "none"}
+        provider = {"npm": "@ai-sdk/openai-compatible", "options": options, "models": {"any": {}}}
+        self._configured(".config/opencode/opencode.json", {
+            "model": "fake/any", "small_model": "fake/any", "autoupdate": False, "share": "disabled",
+            "provider": {"fake": provider},
+        })  # fmt: skip
+
+    def _configured(self, path: str, document: Any) -> None:
+        file = self.home / path
+        file.parent.mkdir(parents=True)
+        file.write_text(json.dumps(document))
 
     def policy(self, *rules: str) -> None:
         """Write the project's policy: ``allow Bash(ls *)`` and so on."""
@@ -109,6 +138,12 @@ class Place:
         if harness == "claude":
             mode = ("--permission-mode", "bypassPermissions", "--output-format", "json")
             return ["claude", "-p", prompt(*turns), *mode, *flags]
+        if harness == "gemini":
+            said = ("-p", prompt(*turns), "-o", "json", "-m", "gemini-2.5-flash")
+            return ["gemini", *said, "-y", "--skip-trust", *flags]
+        if harness == "opencode":
+            word = prompt(*turns).replace(" ", "\\u0020")  # it quotes what is more than one word
+            return ["opencode", "run", "--format", "json", *flags, word]
         unasked = "--dangerously-bypass-approvals-and-sandbox"
         return ["codex", "exec", "--json", "--skip-git-repo-check", unasked, *flags, prompt(*turns)]
 
@@ -123,7 +158,11 @@ class Place:
 
     def shell(self, harness: str, line: str) -> list[Any]:
         """A call of the harness's shell."""
-        return ["Bash", {"command": line}] if harness == "claude" else ["exec_command", {"cmd": line}]
+        return {
+            "claude": ["Bash", {"command": line}], "codex": ["exec_command", {"cmd": line}],
+            "gemini": ["run_shell_command", {"command": line}],
+            "opencode": ["bash", {"command": line, "description": "d"}],
+        }[harness]  # fmt: skip
 
     def events(self, *types: str) -> list[Any]:
         """The payloads of the log's events of these types, in order."""

@@ -67,4 +67,5 @@ class Project:
 def write_policy(workspace: Path, text: str) -> None:
     """Write the workspace's policy; its user has accepted it, so no daemon reads it unaccepted."""
     accept_policy(workspace.resolve(), text.encode())
+    (workspace / ".pmagent").mkdir(exist_ok=True)
     (workspace / ".pmagent" / "policy.yaml").write_text(text)

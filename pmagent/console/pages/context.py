@@ -35,7 +35,7 @@ STANDING_SECONDS: Final = 10.0
 FRESH_SECONDS: Final = 1.0
 """So old may an answer about how things stand be, when the log has not grown since."""
 CHANNEL: Final = "console"
-PROVED: Final = ("pla.propose", "pla.decide")
+PROVED: Final = ("pla.propose", "pla.decide", "guests.answer", "guests.policy_edit")
 """Operations that depend on how their operator signed in."""
 
 T = TypeVar("T")

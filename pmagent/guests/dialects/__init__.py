@@ -8,6 +8,7 @@ not fit is ``Unheard``, which a gate refuses. A dialect is a module of this pack
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
 from types import ModuleType
 from typing import Any, Final, Literal, get_args
@@ -62,7 +63,7 @@ class Asked(_Shape, frozen=True, kw_only=True):
 
 class Finished(_Shape, frozen=True, kw_only=True):
     """A tool has come back. ``output``: what it returned, or its error, as the harness shows it. ``tool_input``: what
-    it was called with, for a harness that gives calls no id."""
+    it was called with, for a harness that gives calls no id. ``started``: the subagent that it started."""
 
     session: str
     tool: str
@@ -73,6 +74,7 @@ class Finished(_Shape, frozen=True, kw_only=True):
     duration_ms: int = 0
     tool_input: dict[str, Any] = {}
     cwd: str = ""
+    started: str = ""
 
 
 class Changed(_Shape, frozen=True, kw_only=True):
@@ -153,5 +155,6 @@ def refusal(reason: str) -> Printed:
     return Printed(2, "", (reason.strip() or "refused by pmagent") + "\n")
 
 
+@cache
 def _dialect(harness: str) -> ModuleType:
     return import_module(f"pmagent.guests.dialects.{harness}")

@@ -71,7 +71,7 @@ def read(event: str, payload: Mapping[str, Any]) -> Heard:
             return Finished(
                 session=session, tool=named(data.tool_name), ok=not failed, call=data.tool_use_id, agent=agent,
                 output=data.error if failed else data.tool_response, duration_ms=int(data.duration_ms or 0),
-                tool_input=given(data.tool_input), cwd=data.cwd,
+                tool_input=given(data.tool_input), cwd=data.cwd, started=_started(data),
             )  # fmt: skip
         case "SessionStart":
             return Started(
@@ -101,7 +101,13 @@ def answer(event: str, answer: Answer, reason: str) -> Printed:
 
 def given(tool_input: Any) -> dict[str, Any]:
     """A tool's input. Raises msgspec.ValidationError when it is no object."""
-    return msgspec.convert(tool_input, dict[str, Any])
+    return tool_input if type(tool_input) is dict else msgspec.convert(tool_input, dict[str, Any])
+
+
+def _started(data: Payload) -> str:
+    """The subagent that a call started; "": none, or it is not said."""
+    said = data.tool_response.get("agentId") if isinstance(data.tool_response, dict) else None
+    return said if data.tool_name in ("Agent", "Task") and isinstance(said, str) else ""
 
 
 def named(tool: str) -> str:

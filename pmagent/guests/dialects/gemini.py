@@ -1,6 +1,6 @@
 """Gemini CLI's hooks: Claude Code's dialect with other names, and no ids of calls.
 
-Source: https://geminicli.com/docs/hooks/reference; tried with version 0.61.0.
+Source: https://geminicli.com/docs/hooks/reference, and the program itself, version 0.61.0.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from pmagent.contracts.guest_calls import Answer
 from pmagent.guests.dialects import SILENT, Finished, Heard, Printed, claude, refusal
 
 _NAMES: Final = {"BeforeTool": "PreToolUse", "AfterTool": "PostToolUse"}
+_FAILED: Final = "Command exited with code: "
+"""How the shell's result begins when its line failed."""
 
 
 def read(event: str, payload: Mapping[str, Any]) -> Heard:
@@ -23,7 +25,8 @@ def read(event: str, payload: Mapping[str, Any]) -> Heard:
         payload = {**payload, "mcp_server": {"name": context["server_name"]}}
     heard = claude.read(_NAMES.get(event, event), payload)
     if isinstance(heard, Finished) and isinstance(heard.output, Mapping):
-        return msgspec.structs.replace(heard, ok=not heard.output.get("error"))
+        failed = heard.output.get("error") or str(heard.output.get("returnDisplay")).startswith(_FAILED)
+        return msgspec.structs.replace(heard, ok=not failed)
     return heard
 
 

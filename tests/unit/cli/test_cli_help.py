@@ -48,7 +48,10 @@ ELSEWHERE = {
     "pmagent notify test", "pmagent notify test --channel email",
     "pmagent alerts --ack 4711 --note 'looked at the screen: nothing was typed'",
     "pmagent operators add eve --secret-stdin < secret.txt", "pmagent trust", "pmagent log adopt",
-    "pmagent log adopt --yes", "pmagent oa release 42 --holder claude-code", "pmagent guests 5b0c7a52",
+    "pmagent log adopt --yes", "pmagent log accept-restore", "pmagent log accept-restore --yes",
+    "pmagent log prepare postgresql://db1/pmagent --writer lab --reader viewer",
+    "pmagent log copy . 'postgresql://db1,db2,db3/pmagent?sslmode=verify-full#lab'",
+    "pmagent log copy . /mnt/backup --backup", "pmagent oa release 42 --holder claude-code", "pmagent guests 5b0c7a52",
     "pmagent guests tail", "pmagent guests tail -n 50 --session 5b0c7a52-1f0e-4f5e-9a53-3d0b8c1f2e77",
     "pmagent approvals show 4711", "pmagent approvals approve 4711",
     "pmagent approvals approve 4711 --digest 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
@@ -61,7 +64,7 @@ ELSEWHERE = {
     "pmagent exec --enforce --wait 120 -- git push origin main", "pmagent policy check other.yaml",
     "pmagent policy explain 'git push'", "pmagent policy explain --tool Read src/app.py",
     "pmagent policy import claude > .pmagent/policy.yaml",
-    "pmagent policy import codex my.rules",
+    "pmagent policy import codex my.rules", "pmagent approvals show 4711 --rule 'Bash(npm run build *)'",
 }
 """Commands that run for ever, or need a network, a daemon, a device, a session, an agent, or a job of this name: their
 own tests run the like."""

@@ -18,6 +18,9 @@ from pmagent.contracts.guests import (
     GuestCallClosed,
     GuestCallDecided,
     GuestEndUnmatched,
+    GuestPolicyEditAccepted,
+    GuestPolicyEditRefused,
+    GuestPolicyEditRequested,
     GuestPolicyRead,
     GuestSessionClosed,
     GuestSessionEnded,
@@ -214,3 +217,25 @@ def test_sessions_that_are_silent_for_a_day_are_closed() -> None:
 def test_without_a_policy_nothing_passes() -> None:
     unread = Alone(UNREAD)
     assert [answer(unread.ask(line)[1]) for line in ("make x", "ls x")] == ["deny", "ask"]
+
+
+@each("fields, code", [
+    ({"asking": "s"}, "self"), ({"found": "c" * 64}, "changed"), ({"found": ""}, "changed"),
+    ({"sha256": "a" * 64}, "same"),
+])  # fmt: skip
+def test_a_policys_new_text_counts_for_nothing(fields: dict[str, Any], code: str) -> None:
+    refused, = Alone().tell(edit(**fields), "operator")
+    assert isinstance(refused, GuestPolicyEditRefused)
+    assert refused.code == code
+
+
+def test_a_policys_new_text_is_accepted_in_place_of_the_file_that_was_shown() -> None:
+    accepted, = Alone().tell(edit(), "operator")
+    assert isinstance(accepted, GuestPolicyEditAccepted)
+    assert (accepted.sha256, accepted.before, accepted.operator_id) == ("b" * 64, "a" * 64, "ada")
+
+
+def edit(**fields: Any) -> GuestPolicyEditRequested:
+    """An operator's wish for another text."""
+    given: dict[str, Any] = {"before": "a" * 64, "found": "a" * 64, "sha256": "b" * 64, **fields}
+    return GuestPolicyEditRequested(layer="project", operator_id="ada", channel="console", **given)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from pmagent.guests import connect as connecting
 from pmagent.guests.codex_trust import without_trust
 from pmagent.guests.connect import CannotConnect, Connection, Plan
+from pmagent.guests.dialects import Ended, Finished, Started, read
 from pmagent.guests.harnesses import Hook, Mode, Scope, merged, removed, requirements, settings
 from pmagent.workspace.layout import Layout
 from tests.support.cases import each
@@ -294,7 +295,30 @@ def test_opencodes_plugin_asks_the_daemon_and_refuses_without(place: Place) -> N
     assert said("enforce").startswith("refused: pmagent's daemon cannot be asked")
     with serving(place.layout.home, TAKEN, REFUSAL) as heard:
         assert said("enforce").startswith("refused: no")
-    said_of = {"tool": "bash", "sessionID": "s", "callID": "c", "args": {"command": "ls"}, "cwd": "/w"}
+    said_of = {"tool": "bash", "sessionID": "s", "callID": "c", "agent": "", "args": {"command": "ls"}, "cwd": "/w"}
     assert json.loads(heard[0])["payload"] == said_of
     with serving(place.layout.home, TAKEN, b'{"exit":0,"stdout":"","stderr":""}\n'):
         assert said("enforce") == "ran\n"
+
+
+SUBAGENT = """
+const { Pmagent } = await import(process.argv[1])
+const hooks = await Pmagent({ directory: "/w" })
+for (const [id, parentID] of [["s"], ["a", "s"], ["b", "a"]])
+  await hooks.event({ event: { type: "session.created", properties: { info: { id, parentID, version: "1" } } } })
+const input = { tool: "bash", sessionID: "b", callID: "c", args: {} }
+await hooks["tool.execute.after"](input, { output: "o", metadata: { exit: 3 } })
+"""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="there is no Node.js")
+def test_opencodes_subagents_belong_to_the_session_that_began_them(place: Place) -> None:
+    path = place.connect("opencode", "project", "observe")
+    module = path.rename(path.with_suffix(".mjs"))
+    words = ["node", "--input-type=module", "-e", SUBAGENT, str(module)]
+    subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
+    told = [json.loads(file.read_bytes()) for file in sorted(place.layout.spool.iterdir())]
+    started, finished, ended = [read("opencode", one["event"], one["payload"]) for one in told]
+    assert started == Started(session="s", cwd="/w", version="1", source="startup")
+    assert finished == Finished(session="s", agent="b", tool="bash", call="c", ok=False, output="o", cwd="/w")
+    assert ended == Ended(session="s", reason="exit", cwd="/w")

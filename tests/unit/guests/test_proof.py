@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from pathlib import Path
 
 import msgspec
@@ -9,6 +10,7 @@ import msgspec
 from pmagent.contracts.guest_calls import Call
 from pmagent.contracts.guests import GuestCallAsked, GuestCallUnseen
 from pmagent.events.event import Draft
+from pmagent.guests.dialects import Asked
 from pmagent.guests.proof import Proof, held, unseen
 from pmagent.guests.transcripts import calls, sessions
 from pmagent.workspace.layout import Layout
@@ -25,12 +27,20 @@ def proven(workspace: Path, harness: str, left_out: int, path: Path | None = Non
     drafts = []
     for session in (made[0].session, "another"):
         for call in made[: len(made) - left_out] if session != "another" else made:
-            facts = Call(harness="claude", session=session, tool=call.tool, kind="shell", agent=call.agent)
-            asked = GuestCallAsked(session=session, call=call.call, facts=facts, digest="0" * 64, mode="enforce")
+            facts = Call(
+                harness="claude", session=session, tool=call.tool, kind="shell", agent=call.agent, cwd=call.cwd
+            )
+            name = "" if harness == "gemini" else call.call  # its hooks are told no ids
+            asked = GuestCallAsked(session=session, call=name, facts=facts, digest=digest(call), mode="enforce")
             id, raw = f"{session}:{call.agent}:{call.call}", msgspec.json.encode(asked)
             drafts.append(Draft("guest.call_asked", None, raw, id, "hook", session, 0, "fact"))
     write_log(workspace, drafts)
-    return held(Layout(workspace).store, harness, made[0].session, str(path or file))
+    return held(Layout(workspace).store, harness, made[0].session, str(path or file), digest)
+
+
+def digest(call: Asked) -> str:
+    """Equal of calls with the same folder and input."""
+    return sha256(msgspec.json.encode([call.cwd, call.tool, call.tool_input])).hexdigest()
 
 
 @each("harness,left_out", [(harness, left_out) for harness in ("claude", "codex") for left_out in (0, 1, 4)])
@@ -40,11 +50,27 @@ def test_what_no_hook_told_of_is_unseen(tmp_path: Path, harness: str, left_out: 
     assert (found.transcript, found.calls, len(found.unseen)) == ("read", 4, left_out)
 
 
+@each("left_out", [0, 1, 3])
+def test_a_call_without_an_id_counts_once(tmp_path: Path, left_out: int) -> None:
+    found = proven(tmp_path, "gemini", left_out)
+    assert (found.transcript, found.calls, len(found.unseen)) == ("read", 3, left_out)
+
+
+def test_the_same_call_made_twice_has_to_be_asked_twice(tmp_path: Path) -> None:
+    file, = sessions("gemini", FOLDER / "gemini")
+    twice = tmp_path / "t.jsonl"
+    lines = file.read_text().splitlines(keepends=True)
+    (again,) = (line for line in lines if "echo hi" in line and "toolCalls" in line)
+    twice.write_text("".join([*lines, again.replace('"id":"run_shell_command__', '"id":"again__')]))
+    found = proven(tmp_path, "gemini", 0, twice)
+    assert [one.tool_input for one in found.unseen] == [{"command": "echo hi > ran.txt"}]
+
+
 def test_without_a_transcript_nothing_is_proven(tmp_path: Path) -> None:
     assert proven(tmp_path, "claude", 0, tmp_path / "none.jsonl").transcript == "none"
     store = Layout(tmp_path).store
-    assert held(store, "gemini", "s", str(tmp_path)).transcript == "none"
-    assert held(store, "claude", "s", "").transcript == "none"
+    assert held(store, "cursor", "s", str(tmp_path), digest).transcript == "none"
+    assert held(store, "claude", "s", "", digest).transcript == "none"
 
 
 def test_only_the_last_line_may_be_broken(tmp_path: Path) -> None:
@@ -53,7 +79,7 @@ def test_only_the_last_line_may_be_broken(tmp_path: Path) -> None:
     broken.write_bytes(file.read_bytes() + b'{"type":"assistant","message":{"content":[{"type":"tool_use"')
     assert proven(tmp_path / "w", "claude", 0, broken).transcript == "read"
     broken.write_bytes(broken.read_bytes() + b"\n" + file.read_bytes())
-    assert held(Layout(tmp_path / "w").store, "claude", "s", str(broken)).transcript == "unreadable"
+    assert held(Layout(tmp_path / "w").store, "claude", "s", str(broken), digest).transcript == "unreadable"
 
 
 def test_what_was_unseen_is_told_masked_and_in_short() -> None:

@@ -1,4 +1,4 @@
-"""Transcripts that Claude Code 2.1.330 and Codex 0.169.0 wrote, read as a hook would have heard them."""
+"""Transcripts that Claude Code 2.1.330, Codex 0.169.0 and Gemini CLI 0.61.0 wrote, read as their hooks would hear."""
 
 from __future__ import annotations
 
@@ -40,7 +40,17 @@ def test_a_session_is_heard_with_its_subagents(harness: str) -> None:
         assert [finished["", one.call].ok for one in asked if not one.agent] == [True, False, True]
 
 
-@each("harness", ["claude", "codex"])
+def test_a_message_of_gemini_that_grows_tells_of_each_call_once() -> None:
+    heard = [entry.heard for entry in entries("gemini", file_of("gemini"))]
+    assert isinstance(heard[0], Started)
+    assert (heard[0].cwd, heard[0].session[:8]) == ("/w", "63936b1f")
+    asked = [one for one in heard if isinstance(one, Asked)]
+    assert [(one.tool, one.cwd) for one in asked] == [("run_shell_command", "/w")] * 2 + [("write_file", "/w")]
+    assert [one.call for one in asked] == [one.call for one in heard if isinstance(one, Finished)]
+    assert isinstance(heard[-1], Ended)
+
+
+@each("harness", ["claude", "codex", "gemini"])
 def test_times_are_told(harness: str) -> None:
     assert all(entry.time.endswith("Z") for entry in entries(harness, file_of(harness)))
 
@@ -82,5 +92,6 @@ def test_typing_into_a_program_is_a_call(tmp_path: Path) -> None:
 def test_only_known_harnesses_keep_transcripts(tmp_path: Path) -> None:
     assert transcripts.home("codex", {"CODEX_HOME": str(tmp_path)}) == tmp_path / "sessions"
     assert transcripts.home("claude", {"HOME": "/h"}) == Path("/h/.claude/projects")
+    assert transcripts.home("gemini", {"HOME": "/h"}) == Path("/h/.gemini/tmp")
     with pytest.raises(KeyError):
-        transcripts.home("gemini", {})
+        transcripts.home("cursor", {})

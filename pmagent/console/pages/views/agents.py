@@ -1,5 +1,5 @@
-"""The pages of guests: agents' sessions, one of them as a timeline, a call that waits for operators, and the policy
-(docs/guests.md, docs/policy.md).
+"""The pages of guests: agents' sessions, one of them as a timeline, and a call that waits for operators
+(docs/guests.md).
 
 A page decides nothing: it hands on what an operator says, with the digest that they were shown, and the guests' actor
 judges.
@@ -7,6 +7,7 @@ judges.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any, Final
@@ -22,13 +23,17 @@ from pmagent.console.pages.context import PageContext, context_of, form_of, visi
 from pmagent.contracts.control import REASON_CHARS_MAX
 from pmagent.contracts.guests import GUESTS
 from pmagent.events.errors import PmagentError
-from pmagent.projections.guests.report import CallLine
+from pmagent.events.log import now
+from pmagent.guests.what_if import TRIED_DAYS, Trial, policy_shown, try_session_rule
+from pmagent.projections.guests.report import CallLine, Subagent, tree
 from pmagent.service.wire import RemoteError
 
 LIVE: Final = ("guest.",)
 SHOWN_MAX: Final = 500
 """So many calls of a session are shown, the newest."""
-_LASTING: Final = (("900", "15 minutes"), ("3600", "an hour"), ("28800", "8 hours"))
+RULE_CHARS_MAX: Final = 1000
+_HOUR: Final = "3600"
+_LASTING: Final = (("900", "15 minutes"), (_HOUR, "an hour"), ("28800", "8 hours"))
 
 
 async def listing(request: Request) -> Response:
@@ -60,14 +65,17 @@ async def show(request: Request) -> Response:
             raise
         raise HTTPException(404, f"{error.message}; {error.hint}.") from error
     calls = msgspec.convert(session["calls"], list[CallLine])
+    subagents = msgspec.convert(session["subagents"], dict[str, Subagent])
     return await context.page(
         request, "agent.html", title=f"Session {name[:8]}", section="agents", live=LIVE, session=session,
-        calls=calls[-SHOWN_MAX:], left_out=max(0, len(calls) - SHOWN_MAX), command=("pmagent", GUESTS, name),
+        rows=tree(calls[-SHOWN_MAX:], subagents), left_out=max(0, len(calls) - SHOWN_MAX),
+        command=("pmagent", GUESTS, name),
     )
 
 
 async def call(request: Request) -> Response:
-    """``GET /agents/calls/{number}``: exactly what a call would do, and the forms that decide."""
+    """``GET /agents/calls/{number}?rule=&rule_seconds=``: exactly what a call would do, and the forms that decide; with
+    a ``rule``, what that would have let through in the last days, and the form that makes it, too."""
     return await _call(request)
 
 
@@ -82,12 +90,30 @@ async def _call(
         if error.kind != "NothingWaits":
             raise
         status, reasons, mends = max(status, 404), [*reasons, error.message], [*mends, f"/log/{number} has the call"]
+    form = form_of(request) if request.method == "POST" else {}
+    given = form or request.query_params
+    rule, seconds = given.get("rule", "").strip()[:RULE_CHARS_MAX], given.get("rule_seconds", _HOUR)
+    trial, wrong = None, ""
+    if found is not None and rule:
+        try:
+            trial = await _tried(context, number, rule)
+        except PmagentError as error:
+            wrong = f"{error.message}; {error.hint}"
     return await context.page(
         request, "agent_call.html", title=f"Call {number}", section="agents", status=status, call=found, number=number,
-        reasons=reasons, mends=mends, form=form_of(request) if request.method == "POST" else {}, lasting=_LASTING,
-        live=LIVE if request.method == "GET" else (), note_max=REASON_CHARS_MAX,
-        command=("pmagent", "approvals", "show", str(number)),
+        reasons=reasons, mends=mends, form=form, lasting=_LASTING, rule=rule, trial=trial, wrong=wrong,
+        rule_seconds=seconds if seconds in dict(_LASTING) else _HOUR, days=TRIED_DAYS,
+        live=LIVE if request.method == "GET" and not rule else (), note_max=REASON_CHARS_MAX,
+        command=("pmagent", "approvals", "show", str(number), *(("--rule", rule) if rule else ())),
     )  # fmt: skip
+
+
+async def _tried(context: PageContext, number: int, rule: str) -> Trial:
+    """What the rule would have let through, told by a reader of the log: the daemon goes on answering hooks. Raises
+    BadPolicy, CorruptLog, DaemonUnreachable, RemoteError."""
+    policy = policy_shown((await context.standing("guests.policy")).document)
+    home = os.environ.get("HOME", "")
+    return await context.read(try_session_rule, context.layout.store, policy, rule, number, home, now())
 
 
 async def approve(request: Request) -> Response:
@@ -105,7 +131,7 @@ async def _decide(request: Request, decision: str) -> Response:
     if visitor.role != "approve":
         raise HTTPException(403, "Your role is view: you may look, and decide nothing.")
     digest, note = form.get("digest", ""), form.get("note", "").strip()
-    rule, seconds = form.get("rule", "").strip(), form.get("rule_seconds", "3600")
+    rule, seconds = form.get("rule", "").strip(), form.get("rule_seconds", _HOUR)
     if len(note) > REASON_CHARS_MAX or seconds not in dict(_LASTING):
         raise HTTPException(400, f"A note has at most {REASON_CHARS_MAX} characters; a rule lasts as the form offers.")
     ruled: dict[str, Any] = {"rule": rule, "rule_seconds": float(seconds)} if rule and decision == "approve" else {}
@@ -123,16 +149,6 @@ async def _decide(request: Request, decision: str) -> Response:
     if answer.exit_code:
         return await _call(request, answer.document["reasons"], answer.document["mend"], status=409)
     return RedirectResponse("/agents", status_code=303)
-
-
-async def policy(request: Request) -> Response:
-    """``GET /policy``: the rules of every layer, and how often each decided."""
-    context = context_of(request)
-    found = (await context.standing("guests.policy")).document
-    return await context.page(
-        request, "policy.html", title="Policy", section="policy", live=("guest.policy_read",), policy=found,
-        command=("pmagent", "policy", "check"),
-    )
 
 
 def _number(request: Request) -> int:
@@ -157,5 +173,4 @@ routes: list[BaseRoute] = [
     Route(f"{_ONE}/reject", reject, methods=["POST"]),
     *(Route(f"{_ONE}/{word}", call, methods=["GET"]) for word in ("approve", "reject")),
     Route("/agents/{session}", show, methods=["GET"]),
-    Route("/policy", policy, methods=["GET"]),
 ]
