@@ -321,8 +321,9 @@ class Gate:
         self._looked = now
 
     async def _read_policy(self, host: Host) -> None:
+        from pmagent.events.user_state import ACCEPTED
         from pmagent.guests.policy import cedar_files, policy_files, policy_in_force
-        from pmagent.workspace.user_registry import ACCEPTED, Registry
+        from pmagent.workspace.user_registry import Registry
 
         workspace = host.layout.workspace
         cedar = cedar_files(workspace, os.environ)
