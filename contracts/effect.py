@@ -36,8 +36,9 @@ class EffectTimedOut(Payload, frozen=True, kw_only=True):
 
 @event_type("effect.interrupted")
 class EffectInterrupted(Payload, frozen=True, kw_only=True):
-    """The outcome of the request is unknown. ``reason``: crash, stop (the process ended before the effect did), or
-    ``unrecorded`` and the name of the system's error: it ended, but its outcome could not be kept (a full disk)."""
+    """The outcome of the request is unknown. ``reason``: crash, stop (the process ended before the effect did), lease
+    (the lease of the process did), worker lost (nobody hears of the one that made it), or ``unrecorded`` and the name
+    of the system's error: it ended, but its outcome could not be kept (a full disk)."""
 
     request: int
     reason: str
@@ -51,8 +52,8 @@ class EffectInterrupted(Payload, frozen=True, kw_only=True):
 @event_type("effect.cancelled")
 class EffectCancelled(Payload, frozen=True, kw_only=True):
     """The running performer was ended because of ``reason`` (permit_revoked, cancel_requested, paused: it had not
-    begun, and must not wait; halted: the actor that asked for it was, and it must not go on alone; or adopted: the log
-    came from elsewhere, and nothing of it goes on here)."""
+    begun, and must not wait; lease: the same, without a live lease; halted: the actor that asked for it was, and it
+    must not go on alone; or adopted: the log came from elsewhere, and nothing of it goes on here)."""
 
     request: int
     reason: str

@@ -53,11 +53,15 @@ class _Token(msgspec.Struct, frozen=True, eq=False):
 class Runtime:
     """A live engine over ``storage``. Use ``run``.
 
-    ``failure`` is set when the log failed or the engine broke: effects are stopped, nothing more is decided or written,
-    and the process must end.
+    ``live``: whether the lease of this process is live now, where several can reach the log; whoever keeps the lease
+    tells ``leased`` and ``lapsed``. ``failure`` is set when the log failed or the engine broke: effects are stopped,
+    nothing more is decided or written, and the process must end.
     """
 
-    def __init__(self, engine: Engine, storage: Storage, performers: Performers, intake: Intake, io: Io) -> None:
+    def __init__(
+        self, engine: Engine, storage: Storage, performers: Performers, intake: Intake, io: Io,
+        live: Callable[[], bool] | None = None,
+    ) -> None:
         self.engine = engine
         self.intake = intake
         self.failure: PmagentError | None = None
@@ -69,7 +73,10 @@ class Runtime:
         self._loop = asyncio.get_running_loop()
         self._writer = Writer(storage, self._durable, self._fail)
         self._submitted = storage.tail().position
-        self._scheduler = Scheduler(engine.effects)
+        self._live = live
+        self._scheduler = Scheduler(engine.effects, live)
+        self._unjudged: tuple[Unfinished, bool] | None = None
+        """What is to be judged under the first live lease."""
         # The scopes of this loop's backend: to have anyio look it up takes longer than all else that starts an effect.
         self._make_scope: Callable[[], anyio.CancelScope] = type(anyio.CancelScope())
         self._running: dict[int, Running] = {}
@@ -246,7 +253,20 @@ class Runtime:
 
     def release_outward(self) -> None:
         """Start the outward effects that ``run`` was told to hold, unless they have been ended or cancelled since."""
+        if self._unjudged is not None:
+            self._unjudged = self._unjudged[0], False
         self._carry_out(self._scheduler.released())
+
+    def leased(self) -> None:
+        """The lease is live: judge what earlier processes left open, if that was not done yet, and start what waits."""
+        if self._unjudged is not None:
+            (unfinished, unread), self._unjudged = self._unjudged, None
+            self._carry_out(self._scheduler.recovered(unfinished, unread=unread))
+        self._carry_out(self._scheduler.leased())
+
+    def lapsed(self, *, over: bool) -> None:
+        """The lease is not live any more, or ``over``: performers are told to stop (``Scheduler.lapsed``)."""
+        self._carry_out(self._scheduler.lapsed(over=over))
 
     def _elapsed(self, timer: Timer) -> None:
         """A timer's time is over. An exception here is an error of our own, and ends ``run``."""
@@ -336,8 +356,9 @@ class Runtime:
         self, unfinished: Unfinished | None = None, *, hold_outward: bool = False
     ) -> AsyncIterator[TaskGroup]:
         """Be live within the block, whose task group is for sources of facts. ``unfinished``: the effects that the log
-        left open at this start (see ``Scheduler.recovered``). With ``hold_outward`` no outward effect starts before
-        ``release_outward``: what permits were granted on may have changed while nothing was live to see it.
+        left open at this start (see ``Scheduler.recovered``); they are judged under a live lease. With ``hold_outward``
+        no outward effect starts before ``release_outward``: what permits were granted on may have changed while nothing
+        was live to see it.
 
         Leaving the block is an orderly stop: no new effects, running ones ended or recorded as interrupted, the log
         settled. Raises what the log failed with.
@@ -345,7 +366,9 @@ class Runtime:
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._raise_broken)
-                self._carry_out(self._scheduler.recovered(unfinished or Unfinished(), unread=hold_outward))
+                self._unjudged = unfinished or Unfinished(), hold_outward
+                if self._live is None or self._live():
+                    self.leased()
                 try:
                     yield tasks
                 finally:

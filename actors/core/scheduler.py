@@ -8,7 +8,8 @@ own, so the simulation proves the rules that the daemon runs.
 States of an effect (``STEPS`` has every permitted step):
 
 - requested: the log has the request, durably; nothing was begun.
-- held: it must not start yet: effects are paused, or this process has not read the kernel's surfaces yet.
+- held: it must not start yet: effects are paused, this process has not read the kernel's surfaces yet, or its lease is
+  not live (``pmagent.actors.core.lease``).
 - queued: all places for effects of its type are taken.
 - running: its performer was started; the timer is its limit, if it has one.
 - ending: the performer was told to stop; the timer is the time it has for that.
@@ -19,7 +20,7 @@ States of an effect (``STEPS`` has every permitted step):
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Final, Literal
 
@@ -73,9 +74,10 @@ class Perform(msgspec.Struct, frozen=True, gc=False):
 
 
 class Stop(msgspec.Struct, frozen=True, gc=False):
-    """Tell the performer of ``request`` to stop."""
+    """Tell the performer of ``request`` to stop. ``leave``: what it follows goes on elsewhere, for the next process."""
 
     request: int
+    leave: bool = False
 
 
 class Timer(msgspec.Struct, frozen=True, eq=False, gc=False):
@@ -96,7 +98,8 @@ Action = Perform | Stop | Timer | Conclude
 
 
 class _Life(msgspec.Struct, eq=False, gc=False):
-    """An effect that the scheduler knows. ``reason``: why its performer was told to stop (stop: the process stops)."""
+    """An effect that the scheduler knows. ``reason``: why its performer was told to stop (stop: the process stops;
+    lease: its lease is not live any more)."""
 
     event: Event
     effect: Effect
@@ -105,15 +108,32 @@ class _Life(msgspec.Struct, eq=False, gc=False):
     timer: Timer | None = None
 
 
+def _nowhere(_: Event) -> bool:
+    return False
+
+
 class Scheduler:
     """The effects of one process. ``effects`` is the engine's ledger, which is ahead of the disk: an effect that has
-    its terminal event there does not start any more.
+    its terminal event there does not start any more. It has taken all that is durable already.
+
+    Where several daemons can reach the log, ``live`` says whether this one's lease is live now, and ``elsewhere``
+    whether an effect goes on outside of the process, under a lease of its own: its performer follows it, takes it up
+    where an earlier process left it, and is given all the time that it needs to end it.
 
     Every input returns the actions that follow. They must be carried out, in their order, before the next input. An
     input that the states do not permit raises Inconsistent."""
 
-    def __init__(self, effects: EffectLedger) -> None:
+    def __init__(
+        self, effects: EffectLedger, live: Callable[[], bool] | None = None,
+        elsewhere: Callable[[Event], bool] = _nowhere,
+    ) -> None:
         self._effects = effects
+        self._live = live
+        self._elsewhere = elsewhere
+        self._judged = live is None
+        """Whether ``recovered`` has been told what earlier processes left open."""
+        self._heard = False
+        """Whether anything has become durable in this process."""
         self._lives: dict[int, _Life] = {}
         self._held: dict[int, _Life] = {}
         self._queues: dict[type, deque[_Life]] = {}
@@ -155,15 +175,23 @@ class Scheduler:
     # --- inputs ---------------------------------------------------------------------------------------------------
 
     def recovered(self, unfinished: Unfinished, *, unread: bool) -> list[Action]:
-        """The first input after a start: effects that an earlier process left open. Of those that it may have begun the
-        repeatable ones start again, the others end as interrupted. ``unread``: outward effects wait for ``released``,
-        because the surfaces on which their permits were granted may have changed while nothing was running."""
-        self._unread, self._paused = unread, unfinished.paused
+        """The first input after a start, or with the first live lease: effects that an earlier process left open. Of
+        those that it may have begun the repeatable ones start again, those elsewhere are taken up, the others end as
+        interrupted. ``unread``: outward effects wait for ``released``, because the surfaces on which their permits were
+        granted may have changed while nothing was running."""
+        self._unread, self._judged = unread, True
+        if not self._heard:
+            self._paused = unfinished.paused
         actions: list[Action] = []
         for event in unfinished.held:
             self._start(self._know(event), actions)
         for event in unfinished.begun:
-            if event.position in self._effects.cancelled or _repeatable(event):
+            cancelled = self._effects.cancelled.get(event.position)
+            if cancelled is not None and self._elsewhere(event):  # it may be at work there, and has to be ended there
+                life = self._know(event)
+                self._perform(life, actions)
+                self._tell_to_stop(life, cancelled, actions)
+            elif cancelled is not None or self._elsewhere(event) or _repeatable(event):
                 self._start(self._know(event), actions)
             elif self._effects.is_open(event.position):
                 self._conclude(event, EffectInterrupted(request=event.position, reason="crash"), actions)
@@ -171,6 +199,7 @@ class Scheduler:
 
     def durable(self, events: Sequence[Event], starts: Sequence[Event], cancels: Sequence[Cancel]) -> list[Action]:
         """A submission is durable: its ``events``, the effects requested in it, and what it cancels."""
+        self._heard = True
         for event in events:
             if type(event.data) in _SWITCHES and event.actor == GATE and event.kind == "decision":
                 self._paused = type(event.data) is EffectsPaused
@@ -188,6 +217,19 @@ class Scheduler:
         """This process has read the surfaces: outward effects need not wait for that any more."""
         self._unread = False
         return self._let_go()
+
+    def leased(self) -> list[Action]:
+        """The lease is live again."""
+        return self._let_go(leased=True)
+
+    def lapsed(self, *, over: bool) -> list[Action]:
+        """The lease is not live any more: performers of what must be attended are told to stop; when it is ``over``,
+        all whose effects do not go on elsewhere. What may be repeated starts again under a live lease."""
+        actions: list[Action] = []
+        for life in self._lives.values():
+            if life.state == "running" and (over or life.effect.attended) and not self._elsewhere(life.event):
+                self._tell_to_stop(life, "lease", actions)
+        return actions
 
     def elapsed(self, timer: Timer) -> list[Action]:
         """A timer's time is over. One that was replaced, or whose performer has come back, changes nothing."""
@@ -222,6 +264,8 @@ class Scheduler:
         """The performer of ``request`` has ended, and so has its effect: the place is free."""
         life, actions = self._lives[request], list[Action]()
         self._move(life, "forgotten")
+        if life.reason == "lease" and life.effect.repeatable and self._effects.is_open(request):
+            self._start(self._know(life.event), actions)
         cls = type(life.event.data)
         waiting = self._queues.get(cls)
         while waiting and self._running_by_type[cls] < waiting[0].effect.concurrency:
@@ -246,7 +290,8 @@ class Scheduler:
         those that are repeatable: they stay open for the next process."""
         actions: list[Action] = []
         for position, event in self._effects.open.items():
-            if position not in self._effects.held and not _repeatable(event):
+            mine = self._judged or position in self._lives
+            if position not in self._effects.held and not _repeatable(event) and mine and not self._elsewhere(event):
                 self._conclude(event, EffectInterrupted(request=position, reason="stop"), actions)
         return actions
 
@@ -296,6 +341,11 @@ class Scheduler:
         cancelled = self._effects.cancelled.get(position)
         if cancelled is not None:  # decided while the request was being written, or before a crash
             self._drop(life, cancelled, actions)
+        elif self._live is not None and not self._live():
+            if isinstance(data, OutwardRequest) and not data.waits:
+                self._drop(life, "lease", actions)
+            elif life.state != "held":
+                self._move(life, "held")
         elif isinstance(data, OutwardRequest) and (self._unread or self._shut):
             if self._shut and not data.waits:
                 self._drop(life, "paused", actions)
@@ -304,19 +354,22 @@ class Scheduler:
         elif self._running_by_type.get(type(data), 0) >= life.effect.concurrency:
             self._move(life, "queued")
         else:
-            self._move(life, "running")
-            actions.append(Perform(life.event, life.effect))
-            if life.effect.limit_s is not None:
-                self._time(life, life.effect.limit_s, actions)
+            self._perform(life, actions)
+
+    def _perform(self, life: _Life, actions: list[Action]) -> None:
+        self._move(life, "running")
+        actions.append(Perform(life.event, life.effect))
+        if life.effect.limit_s is not None and not self._elsewhere(life.event):
+            self._time(life, life.effect.limit_s, actions)
 
     @property
     def _shut(self) -> bool:
         return self._paused or self._effects.paused
 
-    def _let_go(self) -> list[Action]:
+    def _let_go(self, *, leased: bool = False) -> list[Action]:
         """Start what is held, in the order of the requests, if it may start by now."""
         actions: list[Action] = []
-        if not self._unread and not self._shut:
+        if leased or (not self._unread and not self._shut):
             held = sorted(self._held.values(), key=attrgetter("event.position"))  # some were queued before
             for life in held:
                 self._start(life, actions)
@@ -325,7 +378,7 @@ class Scheduler:
     def _cancel(self, cancel: Cancel, actions: list[Action]) -> None:
         life, event = self._lives.get(cancel.request), self._effects.open.get(cancel.request)
         if life is None:
-            if event is not None:  # it was not to start any more
+            if event is not None and self._judged and not self._elsewhere(event):  # it was not to start any more
                 self._conclude(event, EffectCancelled(request=cancel.request, reason=cancel.reason), actions)
         elif life.state in ("held", "queued"):
             self._drop(life, cancel.reason, actions)
@@ -339,8 +392,10 @@ class Scheduler:
     def _tell_to_stop(self, life: _Life, reason: str, actions: list[Action]) -> None:
         self._move(life, "ending")
         life.reason = reason
-        actions.append(Stop(life.event.position))
-        self._time(life, STOP_SECONDS, actions)
+        elsewhere = self._elsewhere(life.event)
+        actions.append(Stop(life.event.position, leave=elsewhere and reason == "stop"))
+        if not elsewhere:
+            self._time(life, STOP_SECONDS, actions)
 
     def _hurry(self, life: _Life, reason: str, actions: list[Action]) -> None:
         """To record an outcome may hang, too: no longer than a performer that was told to stop."""
@@ -358,13 +413,13 @@ class Scheduler:
         self._conclude(life.event, EffectCancelled(request=life.event.position, reason=reason), actions)
 
     def _cut_off(self, life: _Life, actions: list[Action]) -> None:
-        """End an effect whose performer was told to stop and did not say how it ended. In an orderly stop a repeatable
-        one stays open: the next process performs it again."""
+        """End an effect whose performer was told to stop and did not say how it ended. In an orderly stop, and where
+        the lease ends, a repeatable one stays open and is performed again; one elsewhere goes on."""
         position = life.event.position
-        if life.reason != "stop":
+        if life.reason not in ("stop", "lease"):
             self._conclude(life.event, EffectCancelled(request=position, reason=life.reason), actions)
-        elif not life.effect.repeatable:
-            self._conclude(life.event, EffectInterrupted(request=position, reason="stop"), actions)
+        elif not life.effect.repeatable and not self._elsewhere(life.event):
+            self._conclude(life.event, EffectInterrupted(request=position, reason=life.reason), actions)
 
     def _conclude(self, event: Event, outcome: msgspec.Struct, actions: list[Action]) -> None:
         if not self._abandoned:

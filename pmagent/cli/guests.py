@@ -45,6 +45,7 @@ class _Session(msgspec.Struct, frozen=True):
     last: str = ""
     harness: str = ""
     mode: str = ""
+    wall: str = ""
     proof: str = ""
     unseen: int = 0
     asked: int = 0
@@ -100,12 +101,18 @@ def _one(app: App, folder: Path, session: str, format: str) -> int:
     return Exit.DONE
 
 
+def _walled(one: _Session) -> str:
+    if not one.wall:
+        return ""
+    return ", walled, not gated" if one.harness == "script" else ", behind the wall"
+
+
 def _screen(output: Output, found: list[_Session], count: int) -> None:
     for one in found:
         mark = Styled(f"◦ {one.waiting} waiting", "yellow") if one.waiting else _PROOFS[one.proof]
         unseen = f", {one.unseen} past the gate" if one.unseen else ""
-        output.line(mark, f"  {one.session}  {one.harness}, {one.mode}, {output.moment(one.last)}: asked {one.asked}, "
-                          f"allow {one.allow}, ask {one.ask}, deny {one.deny}{unseen}")  # fmt: skip
+        output.line(mark, f"  {one.session}  {one.harness}, {one.mode}{_walled(one)}, {output.moment(one.last)}: "
+                          f"asked {one.asked}, allow {one.allow}, ask {one.ask}, deny {one.deny}{unseen}")  # fmt: skip
     if not found:
         output.line("no agent has been seen here")
         output.note(Styled("hint:", "cyan"), " pmagent connect claude; pmagent import claude reads what there was")

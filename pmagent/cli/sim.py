@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -21,19 +22,25 @@ if TYPE_CHECKING:
 _PROGRESS_SECONDS = 2.0
 
 
-@command("pmagent sim --seed 7", "pmagent sim --seed 1 --count 2 --twice")
+@command("pmagent sim --seed 7", "pmagent sim --seed 1 --count 2 --twice", "pmagent sim --part machines --seed 1")
 @click.option("--seed", type=click.IntRange(min=0), required=True, metavar="N", help="The first seed.")
 @click.option("--count", type=click.IntRange(min=1), default=1, show_default=True, metavar="M", help="How many seeds.")
+@click.option(
+    "--part", type=click.Choice(["engine", "machines"]), default="engine", show_default=True,
+    help="One daemon with its engine, or several machines that share a log.",
+)
 @click.option("--twice", is_flag=True, help="Run each seed twice; both histories must be the same.")
-def sim(app: App, seed: int, count: int, twice: bool, format: str) -> int:
+def sim(app: App, seed: int, count: int, part: str, twice: bool, format: str) -> int:
     """Run the real engine, actors and segment store in a world of one thread, one virtual clock and one seed.
 
     Disk, surfaces, effects and operator are simulated; faults strike, then stop, and everything must come to an end.
+    With --part machines: the real leases, claims and scheduler of daemons and workers around a replicated database.
     Exit 0 when every invariant held in every seed; 1 when one did not (or, with --twice, two histories of a seed
     differ): the seed that reproduces it is named. See docs/simulation.md."""
     from pmagent import __version__
     from pmagent.projections.core.documents import Documents
     from pmagent.projections.registry import all_projections
+    from pmagent.replay.machines.runner import simulate
     from pmagent.replay.simulation.runner import run_seeds
 
     histories: dict[int, str] = {}
@@ -44,7 +51,7 @@ def sim(app: App, seed: int, count: int, twice: bool, format: str) -> int:
     def runs(report: Callable[[SimResult], None]) -> SimSummary:
         return run_seeds(
             seed, count, documents=lambda: Documents(all_projections()), version=__version__, report=report,
-            rests=rests if twice else None,
+            rests=rests if twice else None, one=partial(simulate, version=__version__) if part == "machines" else None,
         )
 
     def first(result: SimResult) -> None:

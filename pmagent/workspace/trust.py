@@ -48,7 +48,7 @@ _HARMLESS: Final = frozenset((
 _NARROWEST: Final[dict[str, object]] = {
     "kernel.surfaces": "required",
     "reasoning.engine": "rules", "pla.credentials": "refuse", "pla.two_persons": True, "pla.device_serial": None,
-    "notifications.smtp_tls": "starttls",
+    "notifications.smtp_tls": "starttls", "storage.replicated": True,
 }  # fmt: skip
 """The value of a setting that gives least, where that is not "" or false."""
 _PRICES: Final = ("input_usd", "output_usd")

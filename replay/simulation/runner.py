@@ -103,8 +103,8 @@ class SimSummary(msgspec.Struct, frozen=True):
 class SimulationFailed(PmagentError, exit_code=70):
     """An invariant did not hold in a run; the message names the seed and how to see it again."""
 
-    def __init__(self, seed: int | None, version: str, reason: str) -> None:
-        again = f"pmagent sim --seed {seed}" if seed is not None else "the choices that were drawn"
+    def __init__(self, seed: int | None, version: str, reason: str, options: str = "") -> None:
+        again = f"pmagent sim --seed {seed} {options}".rstrip() if seed is not None else "the choices that were drawn"
         super().__init__(
             f"seed {seed}: {reason}",
             f"again, with version {version or '?'} and Python {platform.python_version()}: {again}",
@@ -332,16 +332,18 @@ def _guests(
 def run_seeds(
     first: int, count: int, *, documents: Callable[[], Documents] | None = None, version: str = "",
     report: Callable[[SimResult], None] | None = None, failures_max: int = 10, load: Load | None = None,
-    rests: Rests | None = None,
+    rests: Rests | None = None, one: Callable[[int], SimResult] | None = None,
 ) -> SimSummary:
     """Run ``count`` seeds from ``first`` on; ``report`` hears of each that passed; ``load`` and ``rests``: see
-    ``simulate``. Ends early after ``failures_max`` failures."""
+    ``simulate``, which ``one`` takes the place of. Ends early after ``failures_max`` failures."""
+    if one is None:
+        one = partial(simulate, documents=documents, version=version, load=load, rests=rests)
     results: list[SimResult] = []
     failures: list[str] = []
     gc.freeze()  # what is there already is no garbage of a run: the collector need not go through it behind each
     for seed in range(first, first + count):
         try:
-            result = simulate(seed, documents=documents, version=version, load=load, rests=rests)
+            result = one(seed)
         except SimulationFailed as failed:
             failures.append(f"{failed.message}; {failed.hint}")
             if len(failures) >= failures_max:

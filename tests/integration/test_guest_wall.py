@@ -155,6 +155,26 @@ def test_it_has_a_terminal_of_its_own(workspace: Path) -> None:
     assert b"33 77" in shown
 
 
+def test_any_program_is_walled_and_its_session_says_that_nothing_gated_it(workspace: Path) -> None:
+    words = ["guest", "run", "--ungated", "--", "sh", "-c", "cat .pmagent/policy.yaml; echo made > file; exit 4"]
+    done = pmagent(workspace, *words)
+    assert done.code == 4, done.errors
+    assert (workspace / "file").read_text() == "made\n"
+    (shown,) = pmagent(workspace, "guests", "--format", "json").document["sessions"]
+    assert (shown["harness"], shown["mode"], shown["proof"]) == ("script", "observe", "not_proven")
+    assert shown["wall"]
+    assert "walled, not gated" in pmagent(workspace, "guests").text
+    assert pmagent(workspace, "replay").code == 0
+
+
+def test_a_wall_that_cannot_be_built_has_ended_in_the_log(workspace: Path) -> None:
+    done = pmagent(workspace, "guest", "run", "--ungated", "--write", "/etc", "--", "sh")
+    assert done.code == 7, done.errors
+    assert '"exceeded":"not started: ' in pmagent(workspace, "log", "export").text
+    (shown,) = pmagent(workspace, "guests", "--format", "json").document["sessions"]
+    assert shown["proof"] == "not_proven"
+
+
 def test_without_a_daemon_nothing_is_started(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     Layout(tmp_path).prepare()
@@ -166,3 +186,4 @@ def test_without_a_daemon_nothing_is_started(tmp_path: Path) -> None:
 def test_a_program_of_no_known_harness_is_a_usage_error(tmp_path: Path) -> None:
     assert pmagent(tmp_path, "guest", "run", "--", "bash").code == 2
     assert pmagent(tmp_path, "guest", "run").code == 2
+    assert pmagent(tmp_path, "guest", "run", "--ungated", "--login", "--", "bash").code == 2

@@ -106,7 +106,7 @@ RULES: dict[str, tuple[str, str, str, str, Load, Callable[[float], Awaitable[Non
         "recorded", "while waiting and", "while False and", "has no end|still open|answers", DEMANDS, places,
     ),
     "no limit": (
-        "_start", "if life.effect.limit_s is not None", "if False", "has no end|still open|answers", DEMANDS, limits,
+        "_perform", "if life.effect.limit_s is not None", "if False", "has no end|still open|answers", DEMANDS, limits,
     ),
     "everything is performed again after a crash": (
         "recovered", "or _repeatable(event)", "or True", "performed twice", DEMANDS, crashes,

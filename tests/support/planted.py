@@ -30,7 +30,8 @@ def plant_all(patch: pytest.MonkeyPatch, exchanges: Iterable[tuple[Any, ...]]) -
 def plant(patch: pytest.MonkeyPatch, owner: Any, name: str, old: str, new: str, *more: str) -> None:
     """Exchange ``old``, which stands once in the source of ``owner.name``, for ``new``, and so on with ``more``.
     ``owner`` is a class, or a module (other modules that imported the function by its name keep the whole one)."""
-    whole = getattr(owner, name)
+    whole: Any = getattr(owner, name)
+    whole = whole.fget if isinstance(whole, property) else whole
     source = dedent(inspect.getsource(whole))
     pairs = (old, new, *more)
     for piece, other in zip(pairs[::2], pairs[1::2], strict=True):

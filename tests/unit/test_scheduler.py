@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pmagent.actors.core.integrity import Inconsistent
-from pmagent.actors.core.ledger import GATE, Cancel, EffectLedger
+from pmagent.actors.core.ledger import GATE, Cancel, EffectLedger, Unfinished
 from pmagent.actors.core.scheduler import STEPS, Action, Conclude, Perform, Scheduler, Stop, Timer
 from pmagent.contracts.control import EffectsPaused, EffectsResumed
 from pmagent.contracts.effect import EffectCancelRequested
@@ -32,12 +32,18 @@ KINDS: dict[str, Any] = {
 }  # fmt: skip
 
 
+def elsewhere(event: Event) -> bool:
+    """Whether an effect goes on outside of the process."""
+    return isinstance(event.data, OnceRequested) and event.data.n > 1
+
+
 class Talk:
     """A scheduler, its ledger, and events whose positions a trace names."""
 
     def __init__(self) -> None:
         self.ledger = EffectLedger()
         self.scheduler = Scheduler(self.ledger)
+        self.live, self.left = True, Unfinished()
         self.timers: dict[int, Timer] = {}
         self.events: dict[int, Event] = {}
         self.submitted: list[tuple[list[Event], list[Event], list[Cancel]]] = []
@@ -61,6 +67,18 @@ class Talk:
                 unfinished = self.ledger.unfinished()
                 self.scheduler, self.submitted = Scheduler(self.ledger), []
                 return self.scheduler.recovered(unfinished, unread=bool(unread))
+            case ["shared", *dead]:  # by several daemons
+                self.live, self.submitted, self.left = not dead, [], self.ledger.unfinished()
+                self.scheduler = Scheduler(self.ledger, lambda: self.live, elsewhere)
+                return []
+            case ["judge"]:
+                return self.scheduler.recovered(self.left, unread=False)
+            case ["lease"]:
+                self.live = True
+                return self.scheduler.leased()
+            case ["lapsed" | "over" as word]:
+                self.live = False
+                return self.scheduler.lapsed(over=word == "over")
             case [("released" | "stop" | "stopped" | "abandon") as name]:
                 answer: list[Action] = getattr(self.scheduler, name)()
                 return answer
@@ -75,6 +93,8 @@ class Talk:
             name, _, number = word.partition(":")
             if name in KINDS:
                 payload = KINDS[name](n=1, permit=1) if name == "fetch" else KINDS[name](n=1)
+            elif name == "far":
+                payload = OnceRequested(n=2)
             elif name == "cancel":
                 payload = EffectCancelRequested(request=int(number))
             else:
@@ -97,7 +117,7 @@ class Talk:
                 case Perform(event):
                     said.append(f"perform {event.position}")
                 case Stop(request):
-                    said.append(f"stop {request}")
+                    said.append(f"stop {request}" + (" and leave it" if action.leave else ""))
                 case Timer(request, seconds):
                     self.timers[request] = action
                     said.append(f"timer {request} {seconds:g} s")
