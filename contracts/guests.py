@@ -103,7 +103,7 @@ class GuestWallStarted(Payload, frozen=True, kw_only=True):
 class GuestWallEnded(Payload, frozen=True, kw_only=True):
     """The agent of this wall has ended, with all that it started. ``exceeded``: the limit for which it was killed.
     ``contacts``: whom it reached or asked for, ``contacts_dropped`` more were not kept; ``planted``: what it left that
-    may not lie there, and where that was moved."""
+    may not lie there, and where that was moved; ``branch``: of its commits ("": none were taken over)."""
 
     wall: Name
     exit_code: int | None
@@ -112,6 +112,7 @@ class GuestWallEnded(Payload, frozen=True, kw_only=True):
     contacts: list[NetContact]
     contacts_dropped: Count
     planted: list[Text]
+    branch: Name = ""
 
 
 @event_type("guest.session_ended")
