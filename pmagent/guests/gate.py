@@ -23,6 +23,7 @@ from msgspec import Meta
 
 from pmagent.actors.core.actor import StoredBlob
 from pmagent.actors.core.intake import Intake
+from pmagent.actors.guests.shown import asks, said
 from pmagent.contracts.effect import RequestRefused
 from pmagent.contracts.guest_calls import Answer, Harness
 from pmagent.contracts.guests import (
@@ -181,11 +182,11 @@ class Gate:
         if message.mode == "observe":
             return dialects.SILENT
         if decided.answer != "ask":
-            return _answer(message, decided.answer, _said(decided))
+            return _answer(message, decided.answer, said(decided))
         how = await self._waited(host, session, position, min(message.wait, WAIT_SECONDS_MAX), gone, deferrable)
         if how == "allow":
             return _answer(message, "allow", f"pmagent: approved ({position})")
-        return _answer(message, how, _asks(decided, _number(host, events, position)))
+        return _answer(message, how, asks(decided, _number(host, events, position)))
 
     async def _waited(
         self, host: Host, session: str, position: int, seconds: float, gone: Gone, deferrable: Callable[[], bool]
@@ -331,8 +332,9 @@ class Gate:
         self._looked = now
 
     async def _read_policy(self, host: Host) -> None:
+        from pmagent.events.user_state import ACCEPTED
         from pmagent.guests.policy import cedar_files, policy_files, policy_in_force
-        from pmagent.workspace.user_registry import ACCEPTED, Registry
+        from pmagent.workspace.user_registry import Registry
 
         workspace = host.layout.workspace
         cedar = cedar_files(workspace, os.environ)
@@ -419,23 +421,6 @@ def _answer(message: Message, answer: Answer | Literal["defer"], reason: str) ->
         said = msgspec.json.encode({"answer": answer, "reason": reason}).decode()
         return Printed(0 if answer == "allow" else 2, said + "\n", "")
     return dialects.answer(message.harness, message.event, answer, reason)
-
-
-def _said(decided: GuestCallDecided) -> str:
-    """Why, and what would mend it."""
-    if decided.approval:
-        return f"pmagent: approved ({decided.approval})"
-    why = decided.why or "; ".join(decided.verdict.reasons)
-    mend = "" if decided.answer == "allow" or decided.why else "".join(f"; {one}" for one in decided.verdict.mend)
-    return f"pmagent: {decided.answer} ({', '.join(decided.verdict.rules)}): {why}{mend}"
-
-
-def _asks(decided: GuestCallDecided, number: int) -> str:
-    why = "; ".join(decided.verdict.reasons)
-    return (
-        f"pmagent: this call waits for an operator as request {number}: {why}. Tell the user: pmagent approvals show "
-        f"{number}. Once it is approved, exactly the same call passes, once."
-    )
 
 
 def _number(host: Host, events: Sequence[Event], position: int) -> int:
