@@ -296,7 +296,7 @@ def test_opencodes_plugin_asks_the_daemon_and_refuses_without(place: Place) -> N
     with serving(place.layout.home, TAKEN, REFUSAL) as heard:
         assert said("enforce").startswith("refused: no")
     said_of = {"tool": "bash", "sessionID": "s", "callID": "c", "agent": "", "args": {"command": "ls"}, "cwd": "/w"}
-    assert json.loads(heard[0])["payload"] == said_of
+    assert [json.loads(line)["payload"] for line in heard[:2]] == [{"sessionID": "s", "cwd": "/w"}, said_of]
     with serving(place.layout.home, TAKEN, b'{"exit":0,"stdout":"","stderr":""}\n'):
         assert said("enforce") == "ran\n"
 
