@@ -7,13 +7,13 @@ answered, all that stands before it is durable, and nothing of an earlier epoch 
 from __future__ import annotations
 
 from time import monotonic, sleep
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from pmagent.events.errors import LogMoved, PmagentError
 from pmagent.events.postgres.address import Address
 from pmagent.events.postgres.checks import Unsafe, check_server
 from pmagent.events.postgres.reader import PAUSE_SECONDS, Head, explained, head_of
-from pmagent.events.postgres.session import RUNS, Broken, Failed, Session, Unreachable, sessions
+from pmagent.events.postgres.session import ANSWER_SECONDS, RUNS, Broken, Failed, Session, Unreachable, sessions
 
 TAKE_SECONDS: Final = 10.0
 """So long one host has to confirm a take-over: without a standby it never does."""
@@ -60,16 +60,19 @@ class Hold:
         self.session, self.head = self._take(self.head.epoch, seconds)
         return self.head
 
-    def sure(self) -> None:
-        """What was just committed in ``session`` is as durable as promised. Raises Broken where that is not so: after a
-        warning, or when the server does not wait for standbys any more (then nobody waited for the commit)."""
-        if self.session.warnings:
-            raise Broken(f"the server warned: {self.session.warnings[0]}")
+    def commit(self, sql: bytes, *given: object, seconds: float = ANSWER_SECONDS) -> list[tuple[Any, ...]]:
+        """Run one statement in ``session``, and return its rows when it is as durable as promised. Raises Failed;
+        Broken where it may not be: also after a warning, and when the server does not wait for standbys any more (then
+        nobody waited for the commit)."""
+        self.session.warnings.clear()
         # The server reads its settings between statements, and has been told of a change before any commit that waits
         # for standbys is let go because of it.
-        ((unsafe,),) = self.session.ask(_UNSAFE, self.claim.replicated)
+        rows, ((unsafe,),) = self.session.ask_two((sql, given), (_UNSAFE, (self.claim.replicated,)), seconds)
+        if self.session.warnings:
+            raise Broken(f"the server warned: {self.session.warnings[0]}")
         if unsafe:
             raise Broken(f"{unsafe} was changed meanwhile")
+        return rows
 
     def close(self) -> None:
         """Let go of the connection. Idempotent."""
@@ -104,9 +107,8 @@ class Hold:
         claim = self.claim
         check_server(session, replicated=claim.replicated)
         given = (self.address.log, expected, claim.token, claim.origin, claim.note, claim.since, claim.replicated)
-        ((taken,),) = session.ask(_TAKE, *given, seconds=TAKE_SECONDS)
         self.session = session
-        self.sure()
+        ((taken,),) = self.commit(_TAKE, *given, seconds=TAKE_SECONDS)
         head = head_of(session, self.address.log)
         if head is None:
             raise Failed("42501", f"this role may not begin the log {self.address.log}")

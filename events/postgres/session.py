@@ -129,10 +129,30 @@ class Session:
         except PsycopgError as error:
             self.cut()
             raise Broken(_line(str(error))) from error
-        return [
-            tuple(_value(result.ftype(column), result.get_value(row, column)) for column in range(result.nfields))
-            for row in range(result.ntuples)
-        ]
+        return _rows(result)
+
+    def ask_two(
+        self, first: tuple[bytes, Sequence[object]], then: tuple[bytes, Sequence[object]],
+        seconds: float = ANSWER_SECONDS,
+    ) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:  # fmt: skip
+        """Run two statements, each with what it is given, in transactions of their own, in one round trip; the second
+        begins when the first is committed. Raises Broken; Failed where the first had no effect."""
+        until, connection = monotonic() + seconds, self._connection
+        try:
+            self._clear(until)
+            for sql, _ in (first, then):
+                self._prepare(sql, until)
+            connection.enter_pipeline_mode()
+            for sql, given in (first, then):
+                self._send_prepared(sql, given)
+                connection.pipeline_sync()
+            one = self._collect(until, syncs=1)
+            two = self._collect(until, syncs=1)
+            connection.exit_pipeline_mode()
+        except PsycopgError as error:
+            self.cut()
+            raise Broken(_line(str(error))) from error
+        return _rows(one), _rows(two)
 
     def script(self, sql: str, seconds: float = ANSWER_SECONDS) -> None:
         """Run several statements, which have no parameters; one transaction unless they say otherwise. Raises Broken,
@@ -200,15 +220,20 @@ class Session:
 
     def _send(self, sql: bytes, given: Sequence[object], until: float) -> None:
         self._clear(until)
-        values = [one if one is None or isinstance(one, bytes) else _text(one) for one in given]
-        formats = [_BINARY if isinstance(one, bytes) else _TEXT for one in given]
-        name = self._prepared.get(sql)
-        if name is None:
+        self._prepare(sql, until)
+        self._send_prepared(sql, given)
+
+    def _prepare(self, sql: bytes, until: float) -> None:
+        if sql not in self._prepared:
             name = b"s%d" % len(self._prepared)
             self._connection.send_prepare(name, sql)
             self._collect(until)
             self._prepared[sql] = name
-        self._connection.send_query_prepared(name, values, formats, _BINARY)
+
+    def _send_prepared(self, sql: bytes, given: Sequence[object]) -> None:
+        values = [one if one is None or isinstance(one, bytes) else _text(one) for one in given]
+        formats = [_BINARY if isinstance(one, bytes) else _TEXT for one in given]
+        self._connection.send_query_prepared(self._prepared[sql], values, formats, _BINARY)
 
     def _clear(self, until: float) -> None:
         """Take the answer that nobody waited for."""
@@ -216,8 +241,9 @@ class Session:
             self._posted = False
             self._collect(until)
 
-    def _collect(self, until: float) -> pq.abc.PGresult:
-        """Send what is left to send, and take the last of all results. Raises Broken, Failed, PsycopgError."""
+    def _collect(self, until: float, syncs: int = 0) -> pq.abc.PGresult:
+        """Send what is left to send, and take the last of all results (of the next one of a pipeline, where ``syncs``
+        is 1). Raises Broken, Failed, PsycopgError."""
         connection = self._connection
         wire = connection.socket
         while connection.flush():
@@ -231,6 +257,10 @@ class Session:
                 connection.consume_input()
             result = connection.get_result()
             if result is None:
+                if syncs and last is not None and connection.status == pq.ConnStatus.OK:
+                    continue  # the end of one statement; that of its transaction follows
+                break
+            if result.status == pq.ExecStatus.PIPELINE_SYNC:
                 break
             last = result
             if result.status not in _GOOD and failed is None:
@@ -344,6 +374,13 @@ def _value(kind: int, raw: bytes | None) -> Any:
     if kind == 26:
         return int.from_bytes(raw, "big")
     return raw == b"\1" if kind == 16 else raw.decode("utf-8", "replace")
+
+
+def _rows(result: pq.abc.PGresult) -> list[tuple[Any, ...]]:
+    return [
+        tuple(_value(result.ftype(column), result.get_value(row, column)) for column in range(result.nfields))
+        for row in range(result.ntuples)
+    ]
 
 
 def _line(text: str) -> str:

@@ -132,17 +132,15 @@ class PostgresStorage:
     def _append(self, expected: Tail, lines: Sequence[bytes], tail: Tail) -> None:
         """Send one batch. It is acknowledged when this returns. Raises Broken, Failed where it may not be."""
         hold = self._hold
-        session, head = hold.session, hold.head
+        head = hold.head
         data = b"".join(lines)
         lasts, ends = _pages(expected.position, lines, len(data))
-        session.warnings.clear()
-        ((pages,),) = session.ask(
+        ((pages,),) = hold.commit(
             _APPEND, head.log_no, head.epoch, expected.position, bytes.fromhex(expected.sum), tail.position, tail.batch,
             tail.time, bytes.fromhex(tail.sum), data, lasts, ends, seconds=APPEND_SECONDS,
         )
         if pages != len(lasts):
             raise Broken("the log is not as this writer left it")
-        hold.sure()
 
     def _resolve(self, expected: Tail, lines: Sequence[bytes], tail: Tail, trouble: Exception) -> None:
         """Find out whether the batch is in the log, and send it again where it is not and cannot come any more."""

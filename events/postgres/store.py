@@ -244,8 +244,7 @@ class PostgresLease:
         """Run one of the functions that change the row; what it returns, which is durable then."""
         hold = self._hold
         try:
-            rows = hold.session.ask(sql, hold.head.log_no, hold.head.epoch, given)
-            hold.sure()
+            rows = hold.commit(sql, hold.head.log_no, hold.head.epoch, given)
         except Failed as failed:
             raise explained(failed, hold.session.host) from failed
         except Broken as broken:

@@ -41,6 +41,7 @@ class GuestCommand(Command):
 @click.option("--read", multiple=True, metavar="PATH", help="Let it read this too.")
 @click.option("--login", is_flag=True, help="Give it this user's own folder of the harness, and the key's variable.")
 @click.option("--env", multiple=True, metavar="NAME", help="Pass this variable; its value is masked in the log.")
+@click.option("--commit", is_flag=True, help="Let it commit, in a copy of .git; its commits become a branch.")
 @click.option("--observe", is_flag=True, help="Record calls without holding any up; the wall stands all the same.")
 @click.option("--wait", type=click.IntRange(0, 600), default=20, show_default=True, metavar="SECONDS",
               help="So long a call is held while operators decide.")
@@ -49,7 +50,8 @@ class GuestCommand(Command):
 @click.pass_context
 def run(
     context: click.Context, app: App, harness: str | None, ungated: bool, net: tuple[str, ...], write: tuple[str, ...],
-    read: tuple[str, ...], login: bool, env: tuple[str, ...], observe: bool, wait: int, operator: str | None,
+    read: tuple[str, ...], login: bool, env: tuple[str, ...], commit: bool, observe: bool, wait: int,
+    operator: str | None,
 ) -> int:
     """Start an agent in a sandbox: the workspace to write, its provider to reach, and nothing else.
 
@@ -76,17 +78,25 @@ def run(
 
     asked = Walled(
         harness=cast("Harness", harness), words=words, mode="observe" if observe or ungated else "enforce", wait=wait,
-        write=write, read=read, hosts=net, login=login, env=env,
+        write=write, read=read, hosts=net, login=login, env=env, commit=commit,
     )  # fmt: skip
     wall = str(uuid.uuid4())
     begun(app.layout, wall, asked, acting(app, operator))
     terminal = app.output.is_seen and os.isatty(0)
     try:
-        outcome = attend(asked, app.layout, wall, app.environ, terminal=terminal)
+        end = attend(asked, app.layout, wall, app.environ, terminal=terminal)
     except PmagentError as error:
         not_started(app.layout, wall, asked.harness, error.message)
         raise
-    ended(app.layout, wall, asked.harness, outcome)
+    ended(app.layout, wall, asked.harness, end)
+    outcome = end.outcome
+    if end.taken is not None:
+        count, branch = end.taken.commits, end.taken.branch
+        app.output.note(Styled("commits:", "green"), f" {count} as the branch {branch}; git reset {branch} takes them")
+        for path in end.taken.obeyed:
+            app.output.note(Styled("look at:", "yellow"), f" {path}, which programs obey unasked")
+    if end.lost:
+        app.output.note(Styled("commits:", "yellow"), f" not taken over: {end.lost}")
     for planted in outcome.planted:
         app.output.note(Styled("moved aside:", "yellow"), f" {planted}")
     if outcome.exceeded:

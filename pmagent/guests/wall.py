@@ -46,7 +46,7 @@ from pmagent.contracts.orchestra import Program
 from pmagent.events.atomic import write_atomic
 from pmagent.events.tree import held
 from pmagent.flat import flat_errors
-from pmagent.guests import harnesses
+from pmagent.guests import committing, harnesses
 from pmagent.guests.harnesses import Hook, Mode
 from pmagent.workspace.layout import FOLDER, Layout, reachable
 
@@ -120,7 +120,7 @@ class Walled(msgspec.Struct, frozen=True, kw_only=True):
     """Arguments of ``pmagent guest run``. ``words``: the program and its arguments; in ``mode`` its hooks wait up
     to ``wait`` seconds for operators. ``write`` and ``read``: folders besides the workspace; ``hosts``: besides the
     preset's; ``login``: whether the harness has its own folder of this user, and its key; ``env``: variables that are
-    passed by name."""
+    passed by name; ``commit``: whether it may commit, in a copy of the repository's folder."""
 
     harness: Harness
     words: tuple[str, ...]
@@ -131,6 +131,7 @@ class Walled(msgspec.Struct, frozen=True, kw_only=True):
     hosts: tuple[str, ...] = ()
     login: bool = False
     env: tuple[str, ...] = ()
+    commit: bool = False
 
 
 def spec_of(
@@ -169,6 +170,7 @@ def spec_of(
             **dict(preset.env), **preset.names(homes[0] if homes else f"{ARTIFACTS}/{preset.home}"),
             **{name: environ[name] for name in passed if name in environ},
         },
+        over=committing.prepare(root, f"{own}/{_COPY}") if asked.commit else (),
         etc=tuple(settings(asked.harness, asked.mode, asked.wait, relay)),
         hide=(f"{root}/{FOLDER}",), protect=(f"{root}/{FOLDER}",), limits=LIMITS,
     )  # fmt: skip
@@ -351,7 +353,7 @@ async def _carry(source: int, sink: int) -> None:
 def attend(
     asked: Walled, layout: Layout, wall: str, environ: Mapping[str, str], *, terminal: bool,
     upstream: Upstream = UPSTREAM,
-) -> Outcome:  # fmt: skip
+) -> Ended:  # fmt: skip
     """Run the guest to its end, and say how it ended; when this returns or raises, nothing of it is alive. On a
     ``terminal`` it is joined with this process's; else its output goes to ours, and it has no input. ``wall``: the id
     under which the daemon knows it. Raises SandboxRefused, SandboxUnavailable, OSError."""
@@ -365,7 +367,24 @@ def attend(
         stack.callback(shutil.rmtree, own)
         spec = spec_of(asked, layout, own, folder, environ, terminal=terminal)
         with flat_errors():
-            return anyio.run(_attend, spec, Relay(layout, wall, folder, (ARTIFACTS, own), secrets), upstream)
+            outcome = anyio.run(_attend, spec, Relay(layout, wall, folder, (ARTIFACTS, own), secrets), upstream)
+        if not asked.commit:
+            return Ended(outcome)
+        try:
+            return Ended(outcome, committing.take(spec.workdir, f"{own}/{_COPY}", f"pmagent/guest-{wall[:8]}"))
+        except (committing.NotTaken, OSError) as error:
+            return Ended(outcome, lost=str(error))
+
+
+class Ended(NamedTuple):
+    """How a guest ended, and the commits that were taken over; ``lost``: why they could not be."""
+
+    outcome: Outcome
+    taken: committing.Taken | None = None
+    lost: str = ""
+
+
+_COPY: Final = "git"
 
 
 def _made(own: str) -> int:

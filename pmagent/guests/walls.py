@@ -6,7 +6,6 @@ from typing import Any, Final
 
 import msgspec
 
-from pmagent.actors.sandbox.spec import Outcome
 from pmagent.contracts.guest_calls import Harness
 from pmagent.contracts.guests import (
     NAME_CHARS_MAX,
@@ -19,7 +18,7 @@ from pmagent.contracts.guests import (
 from pmagent.contracts.orchestra_events import CONTACTS_MAX, NetContact
 from pmagent.contracts.payload import Payload
 from pmagent.events.errors import PmagentError
-from pmagent.guests.wall import PRESETS, UNGATED, Walled
+from pmagent.guests.wall import PRESETS, UNGATED, Ended, Walled
 from pmagent.service.answer import Answer, request_of
 from pmagent.service.host import Host
 from pmagent.service.operations import call
@@ -58,14 +57,15 @@ def not_started(layout: Layout, wall: str, harness: Harness, why: str) -> None:
     call(layout.workspace, OPERATION, {"ended": msgspec.to_builtins(over), "harness": harness})
 
 
-def ended(layout: Layout, wall: str, harness: Harness, outcome: Outcome) -> None:
+def ended(layout: Layout, wall: str, harness: Harness, end: Ended) -> None:
     """Record how it ended."""
+    outcome = end.outcome
     fields, kept = NetContact.__struct_fields__, outcome.contacts[:CONTACTS_MAX]
     over = GuestWallEnded(
         wall=wall, exit_code=outcome.exit_code, signal=outcome.signal, exceeded=outcome.exceeded,
         contacts=[NetContact(**{name: getattr(one, name) for name in fields}) for one in kept],
         contacts_dropped=outcome.contacts_dropped + len(outcome.contacts) - len(kept),
-        planted=list(outcome.planted),
+        planted=list(outcome.planted), branch=end.taken.branch if end.taken is not None else "",
     )  # fmt: skip
     call(layout.workspace, OPERATION, {"ended": msgspec.to_builtins(over), "harness": harness})
 

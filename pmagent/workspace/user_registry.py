@@ -21,14 +21,13 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from pmagent.events import user_state
 from pmagent.events.atomic import write_atomic
 from pmagent.events.errors import CorruptLog, NotFound, PmagentError
 from pmagent.events.event import Event, Tail
 from pmagent.events.evidence import log_in
 from pmagent.events.storage import Storage
 from pmagent.events.store import is_address
-from pmagent.events.user_state import entry_name, state_folder
+from pmagent.events.user_state import ACCEPTED, entry_name, state_folder
 from pmagent.service.log_files import check_files, shown
 from pmagent.workspace.git import GitSilent, tracked
 from pmagent.workspace.layout import Layout
@@ -42,7 +41,6 @@ ACCEPT_RESTORE: Final = "pmagent log accept-restore"
 ADOPT: Final = "pmagent log adopt shows what is open in it and ends that; reading it needs nothing"
 
 LOGS: Final = "logs"
-ACCEPTED: Final = user_state.ACCEPTED
 OPERATORS: Final = "operators"
 """The registry's parts: logs, the configurations that this user has accepted (``pmagent.workspace.trust``), and the
 files of operators that this user's commands wrote."""
@@ -125,11 +123,6 @@ class KnownLog(msgspec.Struct, frozen=True, kw_only=True):
     next_inode: int = 0
 
     @property
-    def age(self) -> tuple[int, int]:
-        """``pmagent.events.storage.Storage.age``, as of then."""
-        return self.epoch, self.timeline
-
-    @property
     def mark(self) -> tuple[int, int]:
         """``pmagent.events.store.Identity.mark`` of its place. The entry's names are those of the first kind of
         store."""
@@ -189,16 +182,12 @@ class Registry:
         """The entry of the log of ``workspace``. Raises RegistryUnusable."""
         return self.read(LOGS, workspace, KnownLog)
 
-    def known_at(self, log_id: str) -> Iterator[KnownLog]:
-        """Where a log with this id is known. Raises RegistryUnusable."""
-        return (known for known in self.logs() if known.log_id == log_id)
-
-    def logs(self) -> Iterator[KnownLog]:
-        """Every log that is known. Raises RegistryUnusable."""
+    def known_at(self, log_id: str = "") -> Iterator[KnownLog]:
+        """Where a log with this id ("": any) is known. Raises RegistryUnusable."""
         self._check()
         for path in sorted((self.folder / LOGS).glob("*.json")):
             known = self._read(path, KnownLog)
-            if known is not None:
+            if known is not None and log_id in ("", known.log_id):
                 yield known
 
     def note(self, workspace: Path, known: KnownLog) -> None:
@@ -278,9 +267,9 @@ def trusted(layout: Layout, registry: Registry | None = None) -> KnownLog | None
     found = layout.store.identity()
     if (_text(found.place), *found.mark) == (known.next_folder, known.next_device, known.next_inode):
         return describe(layout, log_id, Tail(known.position, sum=known.sum))
-    age = layout.store.age()
-    if any(here < before for here, before in zip(age, known.age, strict=True)):
-        raise LogOlder(age, known.age, layout.store.place)
+    age, known_age = layout.store.age(), (known.epoch, known.timeline)
+    if any(here < before for here, before in zip(age, known_age, strict=True)):
+        raise LogOlder(age, known_age, layout.store.place)
     if _text(found.place) != known.folder:
         what = f"log {log_id} was known in {shown(known.folder)}, and lies in {shown(found.place)} now"
         raise LogNotTrusted(f"{what}: it was moved or copied", ADOPT)

@@ -12,8 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from pmagent.events.errors import EventsLost
 from pmagent.events.event import Tail
 from pmagent.events.log import Log, now, opening_events
+from pmagent.events.postgres import hold as hold_module
+from pmagent.events.postgres import storage as storage_module
+from pmagent.events.postgres.session import Unreachable
 from pmagent.events.postgres.store import PostgresLog
 from pmagent.events.reader import event_at, events
 from pmagent.events.sequencer import Sequencer
@@ -21,7 +25,7 @@ from tests.crash.kill_writer import store_of, write
 from tests.support.effort import rounds
 from tests.support.forked import KILLED, Fork, forks
 from tests.support.logs import BatchWriter, draft
-from tests.support.postgres import SECONDS, Cluster, cluster
+from tests.support.postgres import SECONDS, Cluster, cluster, until
 
 ROUNDS = rounds(60, 12)
 WRITERS = 256
@@ -80,6 +84,65 @@ def test_a_writer_that_was_stopped_while_another_took_its_log_adds_nothing(three
     for tail in (said[0], said[-1]):
         assert event_at(reader, tail.position).sum == tail.sum
     assert [event.id for event in events(reader, taken.position + 1)] == ["note-1", "note-2"]
+    reader.close()
+
+
+def test_events_that_an_asynchronous_failover_lost_are_named_and_nothing_goes_on(
+    three: Cluster, tmp_path: Path
+) -> None:
+    three.a.configure(synchronous_standby_names="")
+    three.a.reload()
+    until(lambda: three.a.sql("SHOW synchronous_standby_names") == "", "commits wait for nobody")
+    store = PostgresLog(three.address("lost"), tmp_path, replicated=False)
+    with store.lease("tests") as lease:
+        storage = lease.open()
+        writer = BatchWriter(storage)
+        writer.create(storage.log_id())
+        writer.write([draft(1)])
+        until(lambda: three.b.sql("SELECT position FROM pm.log") == "2", "the standby has it")
+        three.b.stop()
+        three.c.stop()
+        writer.write([draft(2), draft(3)])
+        writer.write([draft(4)])
+        three.a.kill()
+        three.b.start()
+        three.b.promote()
+        with pytest.raises(EventsLost, match="events 3 to 5") as caught:
+            writer.write([draft(5)])
+        assert caught.value.exit_code == 4
+        with pytest.raises(EventsLost):
+            storage.settle()
+        storage.close()
+    assert store.verify().ok, "by itself it is whole"
+
+
+def test_of_two_primaries_the_one_without_standbys_acknowledges_nothing(
+    three: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = PostgresLog(three.address("two"), tmp_path)  # its address names the old one first
+    old = PostgresLog(three.a.address("two"), tmp_path)
+    with store.lease("tests") as lease:
+        storage = lease.open()
+        writer = BatchWriter(storage)
+        writer.create(storage.log_id())
+        writer.write([draft(1)])
+        three.fail_over()  # and the old one lives
+        monkeypatch.setattr(storage_module, "APPEND_SECONDS", 0.5)
+        monkeypatch.setattr(hold_module, "TAKE_SECONDS", 2.0)
+        writer.write([draft(2)])
+        assert storage.age[1] == 2, "it is on the new one"
+        writer.write([draft(3)])
+        storage.settle()
+        monkeypatch.setattr(hold_module, "TAKE_SECONDS", 0.5)
+        with pytest.raises(Unreachable), old.lease("others", seize=True):
+            pass
+        writer.write([draft(4)])
+        storage.close()
+    primary = next(one for one in (three.b, three.c) if one.sql("SELECT pg_is_in_recovery()") == "f")
+    new = PostgresLog(primary.address("two"), tmp_path)
+    assert new.verify(decode=True).ok
+    reader = new.reader()
+    assert [event.id for event in events(reader)][1:] == ["note-1", "note-2", "note-3", "note-4"]
     reader.close()
 
 

@@ -75,9 +75,9 @@ def started(here: Place, harness: str, port: int, turns: tuple[Turn, ...]) -> No
     words = tuple(here.command(harness, *turns))
     asked = Walled(harness=harness, words=words, wait=0, hosts=(HOST,), login=True, env=passed)  # type: ignore[arg-type]
     begun(here.layout, "wall", asked, "ada")
-    outcome = attend(asked, here.layout, "wall", environ, terminal=False, upstream=Upstream(ask, lambda *_: ""))
-    ended(here.layout, "wall", asked.harness, outcome)
-    assert outcome.exit_code == 0, outcome
+    end = attend(asked, here.layout, "wall", environ, terminal=False, upstream=Upstream(ask, lambda *_: ""))
+    ended(here.layout, "wall", asked.harness, end)
+    assert end.outcome.exit_code == 0, end
 
 
 @HARNESSES

@@ -45,23 +45,19 @@ wal_receiver_status_interval = 1
 _numbers = count(1)
 
 
-def programs() -> Path:
-    """Where PostgreSQL's programs are; skips the test where they are not."""
+def lacking() -> str:
+    """Why no server can be started here; "": one can."""
+    if not _places():
+        return "PostgreSQL is not installed (apt-get install postgresql)"
+    if os.getuid() == 0 and "postgres" not in {entry.pw_name for entry in pwd.getpwall()}:
+        return "there is no user postgres, and PostgreSQL does not run as root"
+    return ""
+
+
+def _places() -> list[Path]:
     found = shutil.which("pg_ctl")
     places = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)  # Debian's, which are not on PATH
-    places += [Path(found).resolve().parent] if found else []
-    if not places:
-        pytest.skip("PostgreSQL is not installed (apt-get install postgresql)")
-    if os.getuid() == 0 and not _server_user():
-        pytest.skip("there is no user postgres, and PostgreSQL does not run as root")
-    return places[0]
-
-
-def _server_user() -> str:
-    try:
-        return pwd.getpwnam("postgres").pw_name
-    except KeyError:
-        return ""
+    return places + ([Path(found).resolve().parent] if found else [])
 
 
 def run(*command: str | Path, check: bool = True) -> subprocess.CompletedProcess[str]:
@@ -70,7 +66,7 @@ def run(*command: str | Path, check: bool = True) -> subprocess.CompletedProcess
 
 
 def _as_server(command: tuple[str | Path, ...]) -> list[str]:
-    words = [str(programs() / command[0]), *map(str, command[1:])]
+    words = [str(_places()[0] / command[0]), *map(str, command[1:])]
     if os.getuid() != 0:
         return words
     entry = pwd.getpwnam("postgres")
@@ -197,7 +193,8 @@ class Server:
 @contextmanager
 def servers() -> Iterator[Path]:
     """A folder for servers, with a path that is short enough for sockets."""
-    programs()
+    if why := lacking():
+        pytest.skip(why)
     memory = Path("/dev/shm")  # it syncs at once, however busy the disks are
     folder = Path(tempfile.mkdtemp(prefix="pm-pg-", dir=memory if memory.is_dir() else None))
     folder.chmod(0o755)
