@@ -171,7 +171,7 @@ def plugin(mode: Mode, wait: int, hook: Hook) -> str:
         "  while (above.has(sessionID)) sessionID = above.get(sessionID)\n"
         "  return { sessionID, agent: sessionID === id ? \"\" : id }\n"
         "}\n"
-        "const begin = (sessionID, cwd, version) => {\n"  # one that goes on is not created anew
+        "const begin = (sessionID, version, cwd) => {\n"
         "  if (began.has(sessionID)) return\n"
         "  began.set(sessionID, cwd)\n"
         f"  told({words['session.created']}, {{ sessionID, version, cwd }})\n"
@@ -184,11 +184,11 @@ def plugin(mode: Mode, wait: int, hook: Hook) -> str:
         '    if (event.type !== "session.created") return\n'
         "    const { id, parentID, version } = event.properties.info\n"
         "    if (parentID) return void above.set(id, parentID)\n"
-        "    begin(id, directory, version)\n"
+        "    begin(id, version, directory)\n"
         "  },\n"
         '  "tool.execute.before": async (input, output) => {\n'
         "    const payload = { ...input, ...whose(input.sessionID), args: output.args, cwd: directory }\n"
-        "    begin(payload.sessionID, directory)\n"
+        '    begin(payload.sessionID, "", directory)  // one that is taken up again is not created\n'
         f"    const done = told({words['tool.execute.before']}, payload)\n"
         + (f"    if (done.status !== 0) {refuse}\n" if mode == "enforce" else "")
         + "  },\n"
