@@ -188,6 +188,7 @@ def test_a_hook_that_waits_is_told_that_it_was_heard(workspace: Path) -> None:
     with (
         running(workspace), reachable(layout.guest_socket) as address, socket.socket(socket.AF_UNIX) as connection
     ):  # fmt: skip
+        answers(layout, line("SessionStart", {}))
         connection.settimeout(SECONDS)
         connection.connect(address)
         connection.sendall(line("PreToolUse", {"tool_name": "Edit", "tool_input": EDIT}, wait=10 * SECONDS) + b"\n")
