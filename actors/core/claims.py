@@ -197,6 +197,7 @@ class Claim:
         """Ask for an attempt."""
         self.phase = "asking"
         self._flight = self._last = self._asked = now
+        self.due = now + self.term.length
         return [Ask(now)]
 
     def claimed(self, sent: int, row: Row, now: int) -> list[Deed]:
@@ -260,8 +261,10 @@ class Claim:
             deeds.append(End())
         if self.phase == "doubtful" and now >= self._asked + self.term.length:
             self.phase = "over"
-        if self._flight or self.phase in ("new", "asking", "over"):
-            self.due = now + self._retry
+        if self.phase == "running" and self._flight:
+            self._time(now)
+        elif self._flight or self.phase in ("new", "asking", "over"):
+            self.due = now + self.term.length // RENEWED_PER_LEASE
         elif self.phase == "telling":
             deeds += self._tell(now)
         elif self.phase == "doubtful" or now >= self._last + self.term.length // RENEWED_PER_LEASE:

@@ -34,6 +34,7 @@ class Play:
         chances = world.chances
         if chances.random() < 0.85:
             world.faults.chances.update(dict.fromkeys(UNPROMISED, 0.0))
+        self._troubles = [name for name in TROUBLES if world.faults.chances[name]]
         wrong = world.faults.strike("clock: wrong rate")
         daemons = ("a", "b", "c")[: chances.randint(2, 3)]
         workers = ("v", "w")[: chances.randint(1, 2)]
@@ -83,7 +84,7 @@ class Play:
         world = self.world
         if world.now >= SAFETY - 5 * SECOND:
             return
-        for name in TROUBLES:
+        for name in self._troubles:
             if world.faults.strike(name) and not self._strike(name):
                 world.faults.struck[name] -= 1
         self._watch()
@@ -210,7 +211,7 @@ class Play:
     def _tend(self) -> None:
         self._watch()
         self._resume()
-        self.world.at(5, self._tend)
+        self.world.at(8, self._tend)
 
     def rested(self) -> bool:
         """Whether everything has come to an end."""

@@ -34,7 +34,6 @@ class World:
         self._entries = 0
         self.notes: list[Any] = []
         self._expected: deque[tuple[int, Callable[[], None]]] = deque()
-        self.at(4, self._sweep)
         first = State(None, 1, Head(0, "", 0, released=True, lease=LEASE), ROOT, {})
         self.nodes = [Node(number, first, self._replicate) for number in range(3)]
         self.nodes[0].primary = True
@@ -64,12 +63,15 @@ class World:
 
     def expect(self, late: Callable[[], None]) -> None:
         """Call ``late`` when a statement that is sent now must have been answered."""
+        if not self._expected:
+            self.at(STATEMENT_SECONDS, self._sweep)
         self._expected.append((self.now + int(STATEMENT_SECONDS * SECOND), late))
 
     def _sweep(self) -> None:
         while self._expected and self._expected[0][0] <= self.now:
             self._expected.popleft()[1]()
-        self.at(4, self._sweep)
+        if self._expected:
+            self.put(max(self._expected[0][0], self.now + 2 * SECOND), self._sweep)
 
     def span(self, low: float, high: float) -> float:
         """Any time span between two (seconds)."""
