@@ -194,6 +194,7 @@ class Daemon(Process):
     def _acknowledged(self, sent: int, now: int) -> None:
         if self.world.nodes[0].visible.head.epoch > self.lease.epoch:
             self.world.faults.note("acknowledged after the take-over")
+        self.session()
         actions = self.lease.answered(sent, now)
         self._extend()
         self._obey(actions)

@@ -121,11 +121,19 @@ class Play:
             primary = [node.number for node in world.primaries]
             host.cut = {0, 1, 2} if "everything" in what else set(primary)
             world.at(world.span(3, 70), host.cut.clear)
+            world.at(world.span(1, 15), self._notice, host)
             return True
         if process is None or not process.alive:
             return False
         self._process(what, process)
         return True
+
+    def _notice(self, host: Host) -> None:
+        """Servers give up sessions of a host that they do not reach."""
+        process = self._processes.get(host.name)
+        for node in self.world.nodes:
+            if process is not None and node.number in host.cut and node.session == process.name:
+                node.session = ""
 
     def _resume(self) -> None:
         self._switches += 1
