@@ -67,7 +67,7 @@ class Daemon(Process):
         self._folded = self._end = ROOT
         """The end of the log as far as it was read, and as an answer told it last."""
         self._known: set[str] = set()
-        self._position = 0
+        self._position = self.held_at = 0
         self._left: Any = None
         self._batch: _Batch | None = None
         self._waiting: list[tuple[list[Event], Sequence[Event], Sequence[Cancel]]] = []
@@ -214,6 +214,7 @@ class Daemon(Process):
         if not self.lease.live(self.now()):
             self.world.faults.note("take-over: waits for the old lease")
         self._left = self.ledger.unfinished()
+        self._hold_offers(held=self._left.paused)
         self._scheduler = Scheduler(self.ledger, self._live, elsewhere)  # it begins with what is durable now
 
     def _resolve(self) -> None:
@@ -241,6 +242,10 @@ class Daemon(Process):
             self._carry_out(self._scheduler.recovered(left, unread=False))
         if self.alive:
             self._carry_out(self._scheduler.leased())
+
+    def _hold_offers(self, *, held: bool) -> None:
+        self.held_at = held and self.world.now
+        self._offers.hold(held=held)
 
     def _lapse(self, over: bool) -> None:
         actions = self._scheduler.lapsed(over=over)
@@ -280,7 +285,7 @@ class Daemon(Process):
 
     def _conclude(self, event: Event, outcome: msgspec.Struct) -> None:
         if self.ledger.is_open(event.position):
-            self.laws.concluded(self, event, outcome)
+            self.laws.concluded(self, event)
             id = f"{event.id} ends {self.world.steps}"
             type_ = type_of(outcome)
             self._append(Event(self._position + 1, "", id, "fact", "x", type_, "", event.position, outcome, b""))
@@ -323,6 +328,9 @@ class Daemon(Process):
         self._folded = self.host.known = batch.entry
         for events, starts, cancels in batch.submissions:
             self.laws.acknowledged(self, events)
+            for event in events:
+                if isinstance(event.data, EffectsPaused | EffectsResumed):
+                    self._hold_offers(held=event.data is PAUSED)
             self._carry_out(self._scheduler.durable(events, starts, cancels))
 
     # --- effects -------------------------------------------------------------------------------------------------

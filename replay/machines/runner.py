@@ -101,7 +101,7 @@ class Play:
                 if what == "paused":
                     self._switches += 1
                     daemon.run(daemon.switch, PAUSED, f"p{self._switches}")
-                    world.at(world.span(5, 40), self._resume)
+                    world.at(world.span(5, 110), self._resume)
                 else:
                     daemon.run(daemon.cancel, f"c{world.steps}")
             return True
@@ -176,10 +176,8 @@ class Play:
             world.lossy = True
             node.empty_names()
             world.at(world.span(1, 20), self._restore_names, node)
-        elif what == "a standby is down":
-            for down in standbys[:1]:
-                down.crash()
-                world.at(world.span(3, 60), world.restart, down)
+        elif what.startswith("a standby"):
+            self._standby(what, standbys)
         elif what == "crashes and starts again":
             node.crash()
             world.at(world.span(0.5, 5), world.restart, node)
@@ -189,12 +187,21 @@ class Play:
             world.fail_over(node)
             world.at(world.span(5, 60), world.demote, node)
         else:
+            by_hand = what == "promoted by hand"
+            world.lossy = world.lossy or by_hand
             node.crash()
-            if what == "promoted by hand":
-                world.lossy = True
-            world.at(world.span(1, 20), world.fail_over, node, what == "promoted by hand")
+            world.at(world.span(1, 20), world.fail_over, node, by_hand)
             world.at(world.span(10, 80), world.restart, node)
         return True
+
+    def _standby(self, what: str, standbys: list[Node]) -> None:
+        world = self.world
+        for node in standbys and [world.chances.choice(standbys)]:
+            if what == "a standby lags":
+                node.lags = world.now + int(world.span(3, 40) * SECOND)
+            else:
+                node.crash()
+                world.at(world.span(3, 60), world.restart, node)
 
     def _restore_names(self, node: Node) -> None:
         node.names = True

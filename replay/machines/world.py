@@ -120,7 +120,7 @@ class World:
         behind = False
         for other in self.nodes:
             if other.follows is node and other.up and other.local is not node.local:
-                if self._pace() < 0.7:
+                if other.lags <= self.now and self._pace() < 0.7:
                     other.local = other.visible = node.local
                     other.timeline = node.timeline
                     node.replicated(node.local)
@@ -153,7 +153,7 @@ class World:
         """All servers are up, and one of them is the primary, for good."""
         self.healed = True
         for node in (self.leader, *self.nodes):
-            node.names = True
+            node.names, node.lags = True, 0
             if not node.up:
                 self.restart(node)
             elif node is not self.leader and node.follows is not self.leader:
