@@ -232,6 +232,8 @@ class Daemon(Process):
             self.end(0.01)
 
     def _act(self) -> None:
+        if not self.lease.live(self.now()):  # it was stopped since this was decided
+            return
         left, self._left = self._left, None
         if left is None:
             self.world.faults.note("the lease is live again")
