@@ -393,7 +393,7 @@ class Daemon(Process):
 
     def _stop(self, at: int, *, leave: bool) -> None:
         if at in self._boxes:
-            self._boxes[at].end()
+            self.world.at(self.world.span(0.01, 6), self._boxes[at].end)
         elif at in self._offers:
             self._offers.stop(at, leave=leave)
 

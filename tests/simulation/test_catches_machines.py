@@ -39,7 +39,12 @@ WORKERS = frozenset((
 ))  # fmt: skip
 PAUSES = frozenset(("effects: paused", "process: worker killed", "process: worker stopped", "process: daemon killed"))
 LEAVING = frozenset(("effects: cancelled", "process: daemon asked to end"))
-LAGS = frozenset(("database: a standby lags", "effects: cancelled", "network: worker cut off from everything"))
+DOUBLED = frozenset(("network: answer doubled", "network: answer late", "effects: cancelled"))
+SILENT = frozenset(("process: worker stopped", "network: worker cut off from everything"))
+UNSEEN = frozenset((
+    "database: a commit's wait is cancelled", "database: primary lost", "database: a standby lags",
+    "process: daemon stopped",
+))  # fmt: skip
 CUT = frozenset((
     "network: daemon cut off from everything", "network: daemon cut off from the primary",
     "process: daemon asked to end",
@@ -76,7 +81,7 @@ PLANTED: dict[str, tuple[str, frozenset[str] | None, list[tuple[Any, ...]]]] = {
     "a log is released while an older lease is live": (ALONE, CUT, [
         (Lease, "_release", "if now < self._acts_at:", "if False:"),
     ]),
-    "a log is released while effects run": (ALONE, DAEMONS, [
+    "a log is released while effects run": (ALONE, LEAVING, [
         (Lease, "stop", "self._stopping = True", "self._stopping = self._idle = True"),
     ]),
     "a take-over is believed that is only read": (ALONE, SERVERS, [
@@ -124,7 +129,7 @@ PLANTED: dict[str, tuple[str, frozenset[str] | None, list[tuple[Any, ...]]]] = {
     "a withdrawal is believed that is only read": ("told already|acts on|had begun", None, [
         (Offer, "saw", "[Lose(row.claim, row.renewals) if row.claim else Withdraw()]", 'self._end(Ended("withdrawn"))'),
     ]),
-    "nothing is withdrawn where there is no row": ("told already|acts on|had begun", LAGS, [
+    "nothing is withdrawn where there is no row": ("told already|acts on|had begun", DOUBLED, [
         (Offer, "saw", "return [Withdraw()]", 'return [Withdraw()] if row else self._end(Ended("withdrawn"))'),
     ]),
     "an offer keeps its first epoch": ("come to rest", None, [
@@ -133,16 +138,16 @@ PLANTED: dict[str, tuple[str, frozenset[str] | None, list[tuple[Any, ...]]]] = {
     "a claim counts from its answer": ("acts on|told already", WORKERS, [
         (Claim, "_begin", "self.term.renewed(sent)", "self.term.renewed(sent + self.term.length)"),
     ]),
-    "a renewal of a claim counts from its answer": ("acts on|told already", LAGS, [
+    "a renewal of a claim counts from its answer": ("acts on|told already", SILENT, [
         (Claim, "kept", "self.term.renewed(sent)", "self.term.renewed(now)"),
     ]),
-    "a claim is believed that only one server has": ("starts twice|acts already|told already", None, [
+    "a claim is believed that only one server has": ("starts twice|acts already|told already", UNSEEN, [
         (Worker, "_heard", "answer.warning or ", ""),
     ]),
     "an append is believed that only one server has": ("not in the log", None, [
         (Daemon, "_appended", "and not answer.warning ", ""),
     ]),
-    "a take-over is believed that only one server has": (ALONE, SERVERS, [
+    "a take-over is believed that only one server has": ("come to rest|" + ALONE, UNSEEN, [
         (Daemon, "_took", "answer is None or answer.warning", "answer is None"),
     ]),
     "events that are lost are not missed": ("events are lost", LOSSES, [

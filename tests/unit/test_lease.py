@@ -49,6 +49,7 @@ def test_an_answer_to_something_else_changes_nothing() -> None:
     lease = holder()
     assert lease.append(at(5))
     assert lease.answered(at(4), at(6)) == []
+    assert not lease.append(at(6)), "the answer to the first is still waited for"
     lease.answered(at(5), at(6))
     assert lease.answered(at(5), at(7)) == []
 
