@@ -66,6 +66,7 @@ class Daemon(Process):
         self._scheduler = Scheduler(self.ledger, self._live, elsewhere)
         self._folded = self._end = ROOT
         """The end of the log as far as it was read, and as an answer told it last."""
+        self._trusted: Entry | None = None
         self._known: set[str] = set()
         self._position = self.held_at = 0
         self._left: Any = None
@@ -123,10 +124,11 @@ class Daemon(Process):
 
     def trusts(self, answer: Answer) -> bool:
         """Whether the log holds what is known to have been acknowledged."""
-        if answer.log is not self._end and not answer.log.holds(self.host.known):
+        if answer.log is not self._trusted and not answer.log.holds(self.host.known):
             self.world.faults.note("database behind what is known")
             self.other_server()
             return False
+        self._trusted = answer.log
         return True
 
     def _saw(self, answer: Answer | None, sent: int) -> None:

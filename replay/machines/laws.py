@@ -96,7 +96,8 @@ class Laws:
 
     def ended_elsewhere(self, event: Event, how: str) -> None:
         """An attempt is over elsewhere."""
-        require(how != "done" or event.id not in self._lost, f"{event.id} was lost, and its result enters the log")
+        lost = event.id in self._lost and not self._world.lossy
+        require(how != "done" or not lost, f"{event.id} was lost, and its result enters the log")
         if how != "done":
             self._lost.add(event.id)
         begun = event.id in self._started and not self._world.lossy
@@ -107,7 +108,8 @@ class Laws:
         assert effect is not None
         box = self._world.boxes.get(event.id)
         require(box is None or not box.acts, f"{event.id} starts and acts already")
-        require(effect.repeatable or event.id not in self._started, f"{event.id} starts twice")
+        twice = event.id in self._started and not effect.repeatable and not self._world.lossy
+        require(not twice, f"{event.id} starts twice")
         self._started.add(event.id)
 
     def _alone(self, daemon: Daemon, what: str) -> None:

@@ -39,8 +39,6 @@ WORKERS = frozenset((
 ))  # fmt: skip
 PAUSES = frozenset(("effects: paused", "process: worker killed", "process: worker stopped", "process: daemon killed"))
 LEAVING = frozenset(("effects: cancelled", "process: daemon asked to end"))
-DOUBLED = frozenset(("network: answer doubled", "network: answer late", "effects: cancelled"))
-SILENT = frozenset(("process: worker stopped", "network: worker cut off from everything"))
 UNSEEN = frozenset((
     "database: a commit's wait is cancelled", "database: primary lost", "database: a standby lags",
     "process: daemon stopped",
@@ -81,9 +79,6 @@ PLANTED: dict[str, tuple[str, frozenset[str] | None, list[tuple[Any, ...]]]] = {
     "a log is released while an older lease is live": (ALONE, CUT, [
         (Lease, "_release", "if now < self._acts_at:", "if False:"),
     ]),
-    "a log is released while effects run": (ALONE, LEAVING, [
-        (Lease, "stop", "self._stopping = True", "self._stopping = self._idle = True"),
-    ]),
     "a take-over is believed that is only read": (ALONE, SERVERS, [
         (
             Lease, "_look", "expected = self._expected",
@@ -115,7 +110,7 @@ PLANTED: dict[str, tuple[str, frozenset[str] | None, list[tuple[Any, ...]]]] = {
         (Scheduler, "recovered", "if not self._heard:", "if True:"),
     ]),
     "attempts elsewhere are judged by the next holder": ("its box acts on|is judged|acts on", None, [
-        (Scheduler, "recovered", "or self._elsewhere(event) or _rep", "or _rep"),
+        (Scheduler, "recovered", "if self._elsewhere(event) and", "if False and"),
     ]),
     "an attempt elsewhere is given up like one here": ("its box acts on", WORKERS, [
         (Scheduler, "_tell_to_stop", "if not elsewhere:", "if True:"),
@@ -129,17 +124,11 @@ PLANTED: dict[str, tuple[str, frozenset[str] | None, list[tuple[Any, ...]]]] = {
     "a withdrawal is believed that is only read": ("told already|acts on|had begun", None, [
         (Offer, "saw", "[Lose(row.claim, row.renewals) if row.claim else Withdraw()]", 'self._end(Ended("withdrawn"))'),
     ]),
-    "nothing is withdrawn where there is no row": ("told already|acts on|had begun", DOUBLED, [
-        (Offer, "saw", "return [Withdraw()]", 'return [Withdraw()] if row else self._end(Ended("withdrawn"))'),
-    ]),
     "an offer keeps its first epoch": ("come to rest", None, [
         (Offer, "saw", "if row.epoch < self.epoch", "if False"),
     ]),
     "a claim counts from its answer": ("acts on|told already", WORKERS, [
         (Claim, "_begin", "self.term.renewed(sent)", "self.term.renewed(sent + self.term.length)"),
-    ]),
-    "a renewal of a claim counts from its answer": ("acts on|told already", SILENT, [
-        (Claim, "kept", "self.term.renewed(sent)", "self.term.renewed(now)"),
     ]),
     "a claim is believed that only one server has": ("starts twice|acts already|told already", UNSEEN, [
         (Worker, "_heard", "answer.warning or ", ""),
@@ -151,7 +140,7 @@ PLANTED: dict[str, tuple[str, frozenset[str] | None, list[tuple[Any, ...]]]] = {
         (Daemon, "_took", "answer is None or answer.warning", "answer is None"),
     ]),
     "events that are lost are not missed": ("events are lost", LOSSES, [
-        (Daemon, "trusts", "answer.log is not self._end and", "False and"),
+        (Daemon, "trusts", "answer.log is not self._trusted and", "False and"),
     ]),
     "an append does not compare the epoch": ("twice|not in the log|come to rest|" + ALONE, None, [
         (database, "append", "state.head.epoch != epoch or ", ""),
@@ -165,7 +154,7 @@ PLANTED: dict[str, tuple[str, frozenset[str] | None, list[tuple[Any, ...]]]] = {
     "a pause holds no offer": ("effects have been paused", PAUSES, [
         (Offer, "saw", "if self.held:", "if False:"),
     ]),
-    "a result does not compare the state": ("was lost, enters|told already", WORKERS, [
+    "a result does not compare the state": ("was lost, and its result|told already", WORKERS, [
         (database, "report", 'and row.state == "claimed"', 'and row.state in ("claimed", "lost")'),
     ]),
     "an attempt that is lost may have been renewed": ("acts on|was lost|told already", WORKERS, [
