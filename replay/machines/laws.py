@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pmagent.replay.machines.world import World
 
 
-HELD_WITHIN: Final = 60 * SECOND
+HELD_WITHIN: Final = 45 * SECOND
 """So long after a pause a holder whose lease is live has seen to it that nobody claims what it offers."""
 
 

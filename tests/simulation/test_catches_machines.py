@@ -37,7 +37,7 @@ WORKERS = frozenset((
     "network: answer lost", "network: request lost", "process: daemon killed", "effects: cancelled",
     "process: stopped between two statements", "network: answer late", "clock: wrong rate",
 ))  # fmt: skip
-PAUSES = frozenset(("effects: paused", "process: worker killed", "process: worker stopped", "process: daemon killed"))
+PAUSES = frozenset(("effects: paused", "network: worker cut off from everything"))
 LEAVING = frozenset(("effects: cancelled", "process: daemon asked to end"))
 UNSEEN = frozenset((
     "database: a commit's wait is cancelled", "database: primary lost", "database: a standby lags",
