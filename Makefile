@@ -1,6 +1,6 @@
 # Everything a developer or a machine starts. All paths are relative, so the folder may lie anywhere.
 .DEFAULT_GOAL := help
-.PHONY: help setup check test night planted repositories guests lint types imports tests units laws waiting demo bench schemas man lock clean
+.PHONY: help setup check test night planted machines repositories guests lint types imports tests units laws waiting demo bench schemas man lock clean
 SHELL := /bin/sh
 .SHELLFLAGS := -eu -c
 # Nothing of the caller's Python or pytest settings reaches the runs below.
@@ -10,8 +10,9 @@ PYTHON_CODE := pmagent actors contracts events firmware projections replay tests
 BIN := .venv/bin
 UNITS := tests/unit/
 WAITING := tests/browser/ tests/crash/ tests/integration/
+MACHINES := tests/contract/test_storages.py tests/integration/test_log_copy.py $(wildcard tests/*/test_postgres_*.py)
 # System packages that tests use and that setup installs as root, else names.
-export SYSTEM_PACKAGES := git strace lnav bubblewrap chromium-headless-shell xvfb x11-xkb-utils
+export SYSTEM_PACKAGES := git strace lnav bubblewrap chromium-headless-shell xvfb x11-xkb-utils postgresql
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 18
@@ -38,6 +39,9 @@ guests: ## install the agents that tests run, from npm at pinned versions, into 
 
 planted: setup ## plant each bug of tests/planted/bugs.toml in a copy; its test must fail (BUGS="ID ...": some)
 	$(BIN)/python -m tests.support.bugs $(BUGS)
+
+machines: setup ## tests of logs in PostgreSQL, with real servers that fail; make test has them, too
+	$(BIN)/python -I -m pytest -n 2 --dist loadscope $(MACHINES)
 
 lint:
 	$(BIN)/python -I -m ruff check $(PYTHON_CODE)

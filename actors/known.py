@@ -6,7 +6,7 @@ from importlib import import_module
 
 from pmagent.actors.areas import AREAS
 from pmagent.contracts.blobs import NEEDLES, blobs_dropped, blobs_named
-from pmagent.events.named_blobs import BlobCheck
+from pmagent.events.named_blobs import BlobCheck, NamedBlobs
 from pmagent.events.storage import Blobs
 
 _CORE = ("pmagent.contracts.control", "pmagent.contracts.daemon", "pmagent.contracts.effect")
@@ -18,3 +18,8 @@ for _module in (*_CORE, *(module for area in AREAS for module in area.contracts)
 def blob_check(blobs: Blobs) -> BlobCheck:
     """A check of those of ``blobs`` that the events of this release's types, and of others, name."""
     return BlobCheck(blobs, NEEDLES, blobs_named, blobs_dropped)
+
+
+def named_blobs() -> NamedBlobs:
+    """How the blobs are found that lines name, of this release's types and of others."""
+    return NamedBlobs(NEEDLES, blobs_named)

@@ -1,8 +1,8 @@
 """Surveying a generated repository, phase by phase, at three sizes, beside what nobody can do without.
 
 Beside the history stands ``git log`` alone, beside the survey ``ast.parse`` alone of the same files in the same run.
-The phases of the process that reads are measured in this one, file by file: read and parse, then the detectors. Memory
-is the most that the process which reads the code has held.
+The files are read by the processes of a survey, their start included; then by this one alone, file by file: read and
+parsed, then the detectors. Memory is the most that the process which hands the files out has held.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from benchmarks.harness import Bench, Row, Spread, child, seconds
 from benchmarks.repositories import generate
 from pmagent.actors.audit.detectors.code.parse import parsed
 from pmagent.actors.audit.detectors.code.survey import CodeReader
+from pmagent.actors.audit.sources.repository import survey as surveys
 from pmagent.actors.audit.sources.repository.clone import REF, Clone, fetch
 from pmagent.actors.audit.sources.repository.history import history
 from pmagent.actors.audit.sources.repository.objects import Objects
@@ -69,6 +70,7 @@ def _rows(files: int, commits: int, size: int, found: list[dict[str, float]]) ->
         row("  fetched", "fetch", "git clone --bare", "git_clone"),
         row("  history", "history", "git log alone", "git_log"),
         row("  files listed", "tree"),
+        row("  files read, by all processes", "read", "ast.parse alone", "ast_parse"),
         row("  files read and parsed", "parse", "ast.parse alone", "ast_parse"),
         row("  detectors and terms", "detect", "ast.parse alone", "ast_parse"),
     ]  # fmt: skip
@@ -97,6 +99,7 @@ def _measure(source: Path) -> dict[str, float]:
         told["history"], past = _timed(lambda: history(clone.ask, REF))
         told["git_log"], _ = _timed(lambda: _git("-C", clone.top, "log", "--format=%H %cd", "--date=raw", REF))
         told["tree"], listed = _timed(lambda: tree(clone.ask, REF, LIMITS.clone_bytes))
+        told["read"], _ = _timed(lambda: surveys.read_files(clone, past, listed, LIMITS, str(parts), None, 0))
         told |= _read(clone, listed, past)
     return told
 

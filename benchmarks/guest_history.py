@@ -1,10 +1,10 @@
 """The hook as a whole process; importing transcripts; judging what a log holds by another policy.
 
-The hook asks a real daemon, which has recorded the call, durably, before it answers; beside it starts an interpreter
-that does nothing, in the same turns. The import stands beside decoding each line of the transcripts and masking all
-that was decoded. Lines and their lengths are those of a session of 20 calls that Claude Code 2.1.330 recorded: a call
-returns 3.5 kB, and two copies of requests of 22 kB each stand beside it.
-The policy has 50 rules, and every call of the log is another one.
+The hook asks a real daemon, which has recorded the call, durably, before it answers; beside it start an interpreter
+that does nothing, and nah, a published hook that judges by itself and asks no daemon, in the same turns. The import
+stands beside decoding each line of the transcripts and masking all that was decoded. Lines and their lengths are those
+of a session of 20 calls that Claude Code 2.1.330 recorded: a call returns 3.5 kB, and two copies of requests of 22 kB
+each stand beside it. The policy has 50 rules, and every call of the log is another one.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 import msgspec
@@ -24,7 +26,7 @@ import msgspec
 from benchmarks.guests import _daemon
 from benchmarks.harness import Bench, Row, Spread, alternate
 from pmagent.actors.guests.judge import judge
-from pmagent.contracts.guest_calls import Situation
+from pmagent.contracts.guest_calls import Policy, Situation
 from pmagent.contracts.guests import GuestCallAsked
 from pmagent.contracts.payload import decode
 from pmagent.events.reader import events
@@ -37,6 +39,7 @@ from pmagent.workspace.layout import Layout
 from pmagent.workspace.surfaces import init_workspace
 from pmagent.workspace.trust import accept
 
+PEER = "nah.hook"
 PYTHON = os.path.realpath(sys.executable)
 PAYLOAD = {
     "session_id": "bench", "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_use_id": "toolu_1",
@@ -46,14 +49,16 @@ WORDS = ("alpha", "beta", "gamma", "delta", "def", "return", "import", "self", "
 
 
 def run(bench: Bench) -> list[Row]:
-    """The three."""
-    return [_hook(bench), *_history(bench)]
+    """All of them."""
+    return [*_hook(bench), *_history(bench)]
 
 
-def _hook(bench: Bench) -> Row:
+def _hook(bench: Bench) -> list[Row]:
     with _daemon(bench.folder) as (workspace, _):
         words = [PYTHON, "-I", "-S", hook.__file__, "claude", "PreToolUse", "enforce", "0", str(Layout(workspace).home)]
         line = json.dumps({**PAYLOAD, "cwd": str(workspace)}).encode()
+        begins = ["SessionStart" if word == "PreToolUse" else word for word in words]
+        subprocess.run(begins, input=line, capture_output=True, check=True)
 
         def asking() -> float:
             began = time.perf_counter()
@@ -67,13 +72,32 @@ def _hook(bench: Bench) -> Row:
             subprocess.run([PYTHON, "-I", "-S", "-c", "pass"], input=line, capture_output=True, check=True)
             return (time.perf_counter() - began) * 1e3
 
-        asked, empty = alternate(bench.count(200, 3), asking, nothing)
+        def alone() -> float:
+            began = time.perf_counter()
+            done = subprocess.run([sys.executable, "-m", PEER], input=line, capture_output=True, check=True, env=home)
+            assert b'"allow"' in done.stdout, done
+            return (time.perf_counter() - began) * 1e3
+
+        home = {**os.environ, "HOME": str(bench.folder / "peer")}
+        has_peer = find_spec(PEER.partition(".")[0]) is not None
+        turns = bench.count(200, 3)
+        asked, empty, *others = alternate(turns, asking, nothing, *([alone] if has_peer else []))
     figure, limit = Spread.of(asked), Spread.of(empty)
+    peer = Spread.of(others[0]) if others else None
     ratio = figure.median / limit.median
-    return Row(
-        what="guests: the hook as a whole process, with the daemon's durable answer", figure=figure, unit="ms",
-        beside="python -I -S -c pass", limit=limit, ratio=ratio, target="<= 2.0 x in the median", reached=ratio <= 2.0,
-    )  # fmt: skip
+    return [
+        Row(
+            what="guests: the hook as a whole process, with the daemon's durable answer", figure=figure, unit="ms",
+            beside="python -I -S -c pass", limit=limit, ratio=ratio, target="<= 2.0 x in the median",
+            reached=ratio <= 2.0,
+        ),
+        Row(
+            what="guests: the same, beside a hook that asks no daemon and records nothing durably", figure=figure,
+            unit="ms", beside=f"nah {version('nah')}" if peer else "(nah is not installed)", limit=peer,
+            ratio=figure.median / peer.median if peer else None, target="<= 1.0 x in the median",
+            reached=figure.median <= peer.median if peer else None,
+        ),
+    ]  # fmt: skip
 
 
 def _history(bench: Bench) -> list[Row]:
@@ -109,13 +133,18 @@ def _history(bench: Bench) -> list[Row]:
     rules = "version: 1\nallow:\n" + "".join(f"  - Bash(tool{n} run *)\n" for n in range(25))
     rules += "deny:\n" + "".join(f"  - Edit(./area{n}/**)\n" for n in range(25))
     layer = rules_of(rules, "project", "bench", "/root")
-    policy = policy_of([layer if one.name == "project" else one for one in read_policy(workspace).layers])
-    rate = Spread.of([_judged(lambda: what_if(Layout(workspace).store, policy)) for _ in range(bench.runs)])
+
+    def policy() -> Policy:
+        """Another one each time: nothing that was found for the one before helps."""
+        return policy_of([layer if one.name == "project" else one for one in read_policy(workspace).layers])
+
+    rate = Spread.of([_judged(lambda: what_if(Layout(workspace).store, policy())) for _ in range(bench.runs)])
     with closing(Layout(workspace).store.reader()) as log:
         asked = [decode("guest.call_asked", one.data) for one in events(log) if one.type == "guest.call_asked"]
     facts = [one.facts for one in asked if isinstance(one, GuestCallAsked)]
     situation = Situation(mode="NORMAL")
-    judging = _processor(lambda: [judge(one, policy, situation) for one in facts])
+    fresh = policy()
+    judging = _processor(lambda: [judge(one, fresh, situation) for one in facts])
     return [
         Row(
             what="guests: import of transcripts", figure=imported, unit="calls/s of processor time",

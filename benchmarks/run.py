@@ -27,7 +27,7 @@ BENCHMARKS = (
     "append_one", "append_many", "read_back", "fold_log", "decide", "start", "commands", "tail_latency", "replay_check",
     "guests", "guest_history", "reason", "durable_steps", "schedule_plan", "true_tasks", "audit_graph",
     "audit_repository", "pla_latency", "pla_session_log", "pdf_reading", "console_pages", "console_jobs",
-    "console_load", "simulation",
+    "console_load", "simulation", "machines",
 )
 """Modules of this folder; each has ``run(bench) -> list[Row]``."""
 

@@ -74,7 +74,8 @@ class RunRequested(Payload, frozen=True, kw_only=True):
     plan, run nothing; ``dry_run``: decide everything, let a simulated tool answer; ``replans``: so often a plan of
     which tasks failed is replaced in part. ``search``: folders in which its programs are looked for besides the usual
     ones; ``programs``: those of the whitelist that were found when it was requested; ``options``: of the plan's tasks
-    that have some; ``earlier``: the run that this one repeats.
+    that have some; ``earlier``: the run that this one repeats. ``operator_id``, over ``channel``: who asked for it,
+    where that is known.
 
     ``form``: how the run is recorded. UNSET: each step in an event of its own, as the first releases did. 2: a step
     that follows from an event has none of its own (``pmagent.actors.orchestra.running.form``); the request is the
@@ -94,6 +95,8 @@ class RunRequested(Payload, frozen=True, kw_only=True):
     options: Annotated[dict[LocalId, TaskOptions], Meta(max_length=TASKS_MAX)] = {}
     earlier: Earlier | None = None
     form: Literal[2] | UnsetType = UNSET
+    operator_id: Annotated[str, Meta(max_length=64)] | UnsetType = UNSET
+    channel: Annotated[str, Meta(max_length=16)] | UnsetType = UNSET
 
     @property
     def done(self) -> dict[str, int]:

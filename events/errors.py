@@ -100,6 +100,37 @@ class ForeignChange(OutcomeUnknown):
         self.path = path
 
 
+class Deposed(OutcomeUnknown, exit_code=1):
+    """Another process has taken the log over, or it was moved, while this one held it (``by`` says who or where).
+    What was acknowledged before is in the log; nothing more is."""
+
+    def __init__(self, place: str, by: str) -> None:
+        PmagentError.__init__(
+            self, f"{place} was taken over by {by or 'another process'}; nothing more is acknowledged here",
+            "pmagent status says who holds the log; pmagent log tail shows whether the last events are in it",
+        )
+
+
+class EventsLost(OutcomeUnknown, exit_code=4):
+    """Events that were acknowledged here are not in the log any more: what answers for it now is older, or another."""
+
+    def __init__(self, place: str, first: int, last: int, why: str) -> None:
+        PmagentError.__init__(
+            self, f"events {first} to {last} were acknowledged and are not in {place}: {why}",
+            "bring the newer one back; pmagent log accept-restore goes on without them",
+        )
+
+
+class LogMoved(PmagentError, exit_code=1):
+    """The log was closed for good when a copy of it was made, which went on elsewhere."""
+
+    def __init__(self, place: str, to: str) -> None:
+        super().__init__(
+            f"the log in {place} was moved to {to}, and is only read here",
+            "name that place in .pmagent/config.toml, under [storage]: as log, if it is a database, else as log_dir",
+        )
+
+
 class TailMoved(PmagentError, exit_code=70):
     """``append_batch`` was given another tail than the storage has: there is a second writer."""
 

@@ -2,26 +2,34 @@
 
 New workspaces keep them in ``.pmagent/data``, an empty git repository of its own: ``git clean`` and ``git add``
 in the repository around it pass by. A workspace of an earlier release keeps them in ``.pmagent`` itself, and goes on to
-do so. The setting ``[storage] log_dir`` puts them elsewhere.
+do so. The setting ``[storage] log_dir`` puts them elsewhere; ``[storage] log`` puts the log into a database, and the
+blobs stay.
 """
 
 from __future__ import annotations
 
 import os
 import tomllib
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
+from pmagent.events.errors import PmagentError
 from pmagent.events.segment_log import SegmentLog
 from pmagent.events.segments import SEGMENT_BYTES
 from pmagent.events.store import LogStore
+from pmagent.events.user_state import accepted_powers
 
 FOLDER: Final = ".pmagent"
 """The folder of a workspace that belongs to pmagent; agents and tasks can never write it."""
 
 CONFIG: Final = f"{FOLDER}/config.toml"
+
+DATABASE_POWER: Final = "setting: storage.log = "
+"""How the power to put the log into a database begins among those that this user has accepted."""
 
 _EARLIER: Final = ("log", "blobs", "operators.json")
 """Names of which an earlier release leaves at least one in ``.pmagent``."""
@@ -31,12 +39,20 @@ class Evidence(msgspec.Struct, frozen=True):
     """Absolute paths. ``home`` holds all that git must leave alone; ``log`` and ``blobs`` lie in it unless the
     workspace has a ``log_dir``, and always beside each other. ``locks``: all that the log's one writer holds locked:
     the log's folder, which counts; the file that an earlier release locks, which knows no other; and the file that says
-    for people who the writer is."""
+    for people who the writer is. ``database``: the address that [storage] log gives in place of the folder of the log
+    ("": none); ``replicated``: whether what no standby of it has confirmed does not count."""
 
     home: Path
     log: Path
     blobs: Path
     locks: tuple[Path, ...] = ()
+    database: str = ""
+    replicated: bool = True
+
+
+class DatabaseNotAccepted(PmagentError, exit_code=7):
+    """The workspace's configuration names a database that this user has not accepted: a connection gives this user's
+    name and credentials away, so nothing connects to it."""
 
 
 def evidence(workspace: Path) -> Evidence:
@@ -47,15 +63,60 @@ def evidence(workspace: Path) -> Evidence:
     home = folder / "data"
     if not os.path.lexists(home) and any(os.path.lexists(folder / name) for name in _EARLIER):
         home = folder
-    where = log_dir(workspace) or home
-    log = where / "log"
-    return Evidence(home, log, where / "blobs", tuple(dict.fromkeys((log, folder / "LOCK", home / "LOCK"))))
+    storage = _storage(workspace)
+    where = _folder_in(workspace, storage) or home
+    log, database = where / "log", storage.get("log", "")
+    return Evidence(
+        home, log, where / "blobs", tuple(dict.fromkeys((log, folder / "LOCK", home / "LOCK"))),
+        database if isinstance(database, str) else "?", storage.get("replicated") is not False,
+    )  # fmt: skip
 
 
 def log_of(workspace: Path, kept: Evidence | None = None) -> LogStore:
-    """The store of the workspace's log, whether or not there is one; ``kept``: its evidence, where that is known."""
+    """The store of the workspace's log, whether or not there is one; ``kept``: its evidence, where that is known.
+    Connects to no database yet; a store that would raises DatabaseNotAccepted. Raises BadAddress; PmagentError where
+    the extra pg is not installed."""
     kept = kept or evidence(workspace)
-    return SegmentLog(str(kept.log), kept.locks)
+    if not kept.database:
+        return SegmentLog(str(kept.log), kept.locks)
+    from pmagent.events.postgres.address import parse_address
+
+    address = parse_address(kept.database)
+    from pmagent.events.postgres.store import PostgresLog
+
+    permit = partial(_require_accepted, workspace, kept.database)
+    return PostgresLog(address, kept.blobs, kept.locks[-1], replicated=kept.replicated, permit=permit)
+
+
+def _require_accepted(workspace: Path, database: str) -> None:
+    """Raises DatabaseNotAccepted."""
+    if f"{DATABASE_POWER}{database}" not in accepted_powers(workspace):
+        raise DatabaseNotAccepted(
+            f"the configuration of {workspace} puts the log into a database, which this user has not accepted",
+            "pmagent trust shows what the configuration may do, and asks; --trust-workspace accepts it unasked",
+        )
+
+
+def log_at(address: str, blobs: Path, *, replicated: bool = True) -> LogStore:
+    """The store of the log at a database's ``address``, which this user has named, with its blobs in the folder
+    ``blobs``. Raises BadAddress; PmagentError where the extra pg is not installed."""
+    from pmagent.events.postgres.address import parse_address
+
+    parsed = parse_address(address)
+    from pmagent.events.postgres.store import PostgresLog
+
+    return PostgresLog(parsed, blobs, replicated=replicated)
+
+
+def prepare_database(database: str, writers: Sequence[str], readers: Sequence[str]) -> bool:
+    """Make what logs need in ``database``, an address without a log, and let those roles write and read them; whether
+    the schema was made now. Raises BadAddress, PmagentError."""
+    from pmagent.events.postgres.address import parse_address
+
+    address = parse_address(database, of_log=False)
+    from pmagent.events.postgres.schema import prepare
+
+    return prepare(address, writers, readers)
 
 
 def log_in(folder: Path, segment_bytes: int = SEGMENT_BYTES) -> LogStore:
@@ -67,12 +128,21 @@ def log_in(folder: Path, segment_bytes: int = SEGMENT_BYTES) -> LogStore:
 def log_dir(workspace: Path) -> Path | None:
     """The folder that ``[storage] log_dir`` of config.toml names, from ``workspace`` on; None when it names none. No
     variable sets it: it would hold for every workspace at once."""
+    return _folder_in(workspace, _storage(workspace))
+
+
+def _storage(workspace: Path) -> dict[str, Any]:
+    """The table [storage] of config.toml; {} where it cannot be read."""
     try:
         content = tomllib.loads((workspace / CONFIG).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
-        return None
+        return {}
     storage = content.get("storage")
-    text = storage.get("log_dir") if isinstance(storage, dict) else None
+    return storage if isinstance(storage, dict) else {}
+
+
+def _folder_in(workspace: Path, storage: dict[str, Any]) -> Path | None:
+    text = storage.get("log_dir")
     if not isinstance(text, str) or not text.strip() or "\0" in text:
         return None
     return Path(os.path.normpath(workspace / Path(text).expanduser()))

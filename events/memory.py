@@ -16,6 +16,8 @@ class MemoryStorage:
     """The storage contract over a list of lines. ``log_id``: the log's id."""
 
     recovered: None = None
+    is_local = True
+    age = (0, 0)
 
     def __init__(self, log_id: str = "0" * 32) -> None:
         self._log_id = log_id

@@ -31,6 +31,14 @@ class NamedBlob(NamedTuple):
     size: int | None
 
 
+class NamedBlobs(msgspec.Struct, frozen=True):
+    """How the blobs are found that lines name: one of ``needles`` stands in each such line, and ``names`` gives the
+    blobs of its event."""
+
+    needles: Sequence[bytes]
+    names: Callable[[StoredEvent, Blobs], Iterable[NamedBlob]]
+
+
 class BadBlob(msgspec.Struct, frozen=True):
     """A blob that is not what the event at ``position``, the first that names it so, says. ``file``: where it belongs,
     beside the log's folder."""

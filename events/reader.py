@@ -53,13 +53,14 @@ class Reader:
         """The last event that was read (of the one before the first, at first)."""
         return self._checker.tail if self._checker else Tail(self._start - 1)
 
-    def next_run(self) -> Sequence[StoredEvent]:
-        """The next durable events, [] when all are read. Raises CorruptLog at the first bad one."""
+    def next_run(self, chunk: bytes = b"") -> Sequence[StoredEvent]:
+        """The next durable events, [] when all are read. ``chunk``: their lines, if the caller has read them. Raises
+        CorruptLog at the first bad one."""
         checker = self._checker or self._begin()
         if checker is None:
             return []
         position = checker.tail.position + 1
-        chunk = self._storage.read(position, self._chunk_bytes)
+        chunk = chunk or self._storage.read(position, self._chunk_bytes)
         if not chunk:
             return []
         before = checker.tail
@@ -144,20 +145,17 @@ def matching_runs(
     Stretches without a match are neither decoded nor checked, which saves most of the work. Without needles every event
     is read. Raises CorruptLog.
     """
-    while position <= until:
-        chunk = storage.read(position, RUN_BYTES) if needles else b""
-        last = min(position + chunk.count(b"\n") - 1, until)
-        if not needles:
-            for run in runs(storage, position, until):
-                yield run, run[-1].position
-            return
-        if last < position:
-            return
+    reader: Reader | None = None  # goes on where the stretch before matched, too
+    while position <= until and (chunk := storage.read(position, RUN_BYTES)):
+        last = position + chunk.count(b"\n") - 1
         if all(any(needle in chunk for needle in group) for group in needles):
-            for run in runs(storage, position, last):
-                yield run, run[-1].position
+            reader = reader or Reader(storage, position)
+            run = reader.next_run(chunk)
+            last = run[-1].position  # what is intact before a bad line
+            yield run[: until - position + 1], min(last, until)
         else:
-            yield (), last
+            reader = None
+            yield (), min(last, until)
         position = last + 1
 
 

@@ -17,6 +17,7 @@ from typing import Final
 
 from pmagent.events.blobs import BlobStore
 from pmagent.events.disk import Disk, RealDisk
+from pmagent.events.errors import LogMoved
 from pmagent.events.event import LINE_BYTES_MAX, format_time
 from pmagent.events.head import NAME as HEAD_NAME
 from pmagent.events.head import SLOT_BYTES, HeadSlot, decode_slot, read_head
@@ -33,10 +34,13 @@ from pmagent.events.segments import (
     segment_name,
 )
 from pmagent.events.storage import Storage
-from pmagent.events.store import Holder, Identity, LocalFiles, Part, Size, Standing, Verification
+from pmagent.events.store import Fault, Holder, Identity, LocalFiles, Part, Size, Standing, Verification
 
 PARTS_SHOWN: Final = 200
 """So many segments are described one by one."""
+
+MOVED_NAME: Final = "HEAD.moved"
+"""The file that says where a log that was closed for good goes on."""
 
 _NOTE: Final = re.compile(r"pid ([0-9]{1,9}), (.*)", re.DOTALL)
 _WRITABLE: Final = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
@@ -75,6 +79,8 @@ class SegmentLog:
         self._disk.make_folder(self.place)  # what is not there cannot be locked
         lock = WriterLock(self._locks[-1], f"pid {os.getpid()}, {role}", *self._locks)
         try:
+            if to := self._moved_to():
+                raise LogMoved(self.place, to)
             yield self
         finally:
             lock.release()
@@ -85,6 +91,30 @@ class SegmentLog:
         from pmagent.events.segment_store import SegmentStorage
 
         return SegmentStorage(self._disk, self.place, new_log_id or secrets.token_hex(16), self._segment_bytes)
+
+    def close_for_good(self, to: str) -> None:
+        """See Lease: a file beside HEAD says so."""
+        path = f"{self.place}/{MOVED_NAME}"
+        self._disk.unlink(f"{path}.tmp")
+        file = self._disk.open(f"{path}.tmp", create=True)
+        try:
+            file.append(f"{to}\n".encode())
+            file.sync()
+        finally:
+            file.close()
+        self._disk.rename(f"{path}.tmp", path)
+        self._disk.sync_folder(self.place)
+
+    def _moved_to(self) -> str:
+        """Where the log was moved to; "": it was not."""
+        try:
+            file = self._disk.open(f"{self.place}/{MOVED_NAME}")
+        except FileNotFoundError:
+            return ""
+        try:
+            return file.read_at(0, LINE_BYTES_MAX).decode("utf-8", "replace").strip() or "another place"
+        finally:
+            file.close()
 
     def holder(self) -> Holder:
         """See LogStore."""
@@ -114,14 +144,19 @@ class SegmentLog:
         firsts = firsts_of(names)
         lasts = [*(first - 1 for first in firsts[1:]), newest.position if newest is not None else 0]
         shown = [*zip(firsts, lasts, strict=False)][-PARTS_SHOWN:]
-        known = {HEAD_NAME, *map(segment_name, firsts)}
+        moved = self._moved_to()
+        known = {HEAD_NAME, MOVED_NAME, *map(segment_name, firsts)}
         return Standing(
             newest.log_id if newest is not None else "",
             tuple(slot.tail() if slot is not None else None for slot in slots),
             newest.tail() if newest is not None else None, [self._part(first, last) for first, last in reversed(shown)],
             len(firsts) - len(shown), sum(os.stat(self._path(first)).st_size for first in firsts),
-            [name for name in names if name not in known], _trouble(slots, newest, firsts),
+            [name for name in names if name not in known], _trouble(slots, newest, firsts, moved),
         )
+
+    def faults(self) -> list[Fault]:
+        """See LogStore: there is no database."""
+        return []
 
     def size(self) -> Size:
         """See LogStore."""
@@ -134,6 +169,10 @@ class SegmentLog:
         """See LogStore: device and inode of the folder."""
         found = os.stat(self.place)
         return Identity(os.path.realpath(self.place), (found.st_dev, found.st_ino), found.st_uid)
+
+    def age(self) -> tuple[int, int]:
+        """See LogStore: files are replaced unnoticed."""
+        return 0, 0
 
     def written(self, position: int) -> tuple[int, str]:
         """See LogStore. Not by HEAD, which may be older than its segments after a power loss."""
@@ -193,7 +232,7 @@ class SegmentLog:
         return 0
 
 
-def _trouble(slots: tuple[HeadSlot | None, ...], newest: HeadSlot | None, firsts: list[int]) -> str:
+def _trouble(slots: tuple[HeadSlot | None, ...], newest: HeadSlot | None, firsts: list[int], moved: str) -> str:
     """The fault that shows at first sight, "" for none."""
     if not slots:
         return "HEAD is missing, so it is not known how far the log goes" if firsts else ""
@@ -203,4 +242,4 @@ def _trouble(slots: tuple[HeadSlot | None, ...], newest: HeadSlot | None, firsts
         return f"slot {slots.index(None)} of HEAD is damaged; the other one says how far the log goes"
     if newest.position and (not firsts or firsts[0] != 1):
         return "the first segment is missing"
-    return ""
+    return f"it was moved to {moved}" if moved else ""

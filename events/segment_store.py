@@ -23,6 +23,9 @@ class SegmentStorage:
     opened.
     """
 
+    is_local = True
+    age = (0, 0)
+
     def __init__(self, disk: Disk, folder: str, new_log_id: str, segment_bytes: int = SEGMENT_BYTES) -> None:
         self._disk = disk
         self._folder = folder

@@ -56,11 +56,19 @@ class LogReader(StorageReader, Protocol):
 
 
 class Storage(LogReader, Protocol):
-    """One writer's view: reading, and appending batches."""
+    """One writer's view: reading, and appending batches. ``is_local``: an append waits for nothing but a disk of this
+    machine, so an event loop's thread may wait for it."""
+
+    is_local: bool
 
     @property
     def recovered(self) -> LogRecovered | None:
         """The torn tail that opening had to cut, to be appended as ``log.recovered``; None: it cut nothing."""
+
+    @property
+    def age(self) -> tuple[int, int]:
+        """How often the log was taken over, and the database that holds it replaced, so that an older state of it can
+        be told; (0, 0) where that is not counted."""
 
     def append_batch(self, expected: Tail, lines: Sequence[bytes], tail: Tail) -> None:
         """Make ``lines`` durable behind ``expected``; ``tail`` is the new end. Durable when it returns.

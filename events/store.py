@@ -9,13 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
 from pmagent.events.event import Tail
 from pmagent.events.named_blobs import BlobCheck, BlobsChecked
 from pmagent.events.storage import Blobs, LogReader, Storage
+
+ADDRESSES: Final = ("postgresql://", "postgres://")
+"""How the address of a log in a database begins."""
+
+
+def is_address(text: str) -> bool:
+    """Whether ``text`` is meant as the address of a database, well formed or not."""
+    return text.startswith(ADDRESSES)
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -117,12 +125,24 @@ class Size(NamedTuple):
     blobs: int
 
 
+class Fault(NamedTuple):
+    """Something wrong with what holds a log, and what to change. ``grave``: no log is written there."""
+
+    found: str
+    mend: str
+    grave: bool = True
+
+
 class Lease(Protocol):
     """The right to write a log."""
 
-    def open(self) -> Storage:
-        """Open the log for writing; begins it where there is none. The storage must be closed before the lease ends.
-        Raises CorruptLog, OSError."""
+    def open(self, new_log_id: str = "") -> Storage:
+        """Open the log for writing; begins it where there is none, by default with a random id. The storage must be
+        closed before the lease ends. Raises CorruptLog, OSError."""
+
+    def close_for_good(self, to: str) -> None:
+        """Let nobody write the log any more: a copy goes on at ``to``. Reading it needs nothing. Raises OSError,
+        OutcomeUnknown."""
 
 
 class LogStore(Protocol):
@@ -144,7 +164,7 @@ class LogStore(Protocol):
 
     def lease(self, role: str) -> AbstractContextManager[Lease]:
         """Hold the lease of the log's one writer for the length of the block, in this ``role``. Entering raises
-        LogLocked when another one has it; OSError."""
+        LogLocked when another one has it; LogMoved for a log that was closed for good; OSError."""
 
     def holder(self) -> Holder:
         """The writer that has the lease, or had it last. Raises OSError."""
@@ -162,11 +182,18 @@ class LogStore(Protocol):
     def stat(self) -> Standing:
         """Look at the store without reading all of it. Raises OSError."""
 
+    def faults(self) -> list[Fault]:
+        """What is wrong with the database that holds the log; nothing of files, which have checks of their own. Raises
+        PmagentError where it cannot be reached or used."""
+
     def size(self) -> Size:
         """About how much there is to verify. Raises OSError."""
 
     def identity(self) -> Identity:
         """The place in which the log lies. Raises OSError (FileNotFoundError where there is none)."""
+
+    def age(self) -> tuple[int, int]:
+        """See ``Storage.age``. Raises NotFound where there is no log; OSError."""
 
     def written(self, position: int) -> tuple[int, str]:
         """The last position that has a line, durable or not, and the sum that the line at ``position`` claims ("":

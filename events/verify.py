@@ -19,7 +19,7 @@ from pmagent.events.event import LINE_BYTES_MAX, Tail
 from pmagent.events.head import NAME as HEAD_NAME
 from pmagent.events.head import SLOT_BYTES, HeadSlot, read_head
 from pmagent.events.line import ChainChecker, decode_chunk, decode_line
-from pmagent.events.named_blobs import BlobCheck
+from pmagent.events.named_blobs import BlobCheck, BlobsChecked
 from pmagent.events.reader import RUN_BYTES
 from pmagent.events.segments import SUFFIX, firsts_of, segment_firsts, segment_name
 from pmagent.events.store import Finding, Verification
@@ -34,18 +34,82 @@ def verify_log(
     return _Verifier(folder, disk or RealDisk(), decode, blobs, progress).run()
 
 
-class _Verifier:
-    def __init__(
-        self, folder: str, disk: Disk, decode: bool, blobs: BlobCheck | None, progress: Callable[[int], None] | None
-    ) -> None:
-        self._folder = folder
-        self._disk = disk
+class LineVerifier:
+    """The checks of lines, whatever holds them; runs of intact lines come in order."""
+
+    def __init__(self, decode: bool, blobs: BlobCheck | None, progress: Callable[[int], None] | None) -> None:
         self._decode = decode
         self._blobs = blobs
         self._progress = progress
         self._checker = ChainChecker(Tail())
         self._log_id = ""
         self._bytes = 0
+
+    def _check_run(self, run: bytes, name: str, offset: int, before: Tail, slot: HeadSlot | None) -> Finding | None:
+        if not run:
+            return None
+        if before.position == 0:
+            self._log_id = created_log_id(run) or ""
+            if not self._log_id or (slot is not None and self._log_id != slot.log_id):
+                return Finding(name, 0, 1, f"the first event is not log.created of log {slot.log_id if slot else '?'}")
+        if slot is not None and before.position < slot.position <= self._checker.tail.position:
+            index = slot.position - before.position - 1
+            if sum_of(run, index) != slot.sum:
+                at = offset + sum(len(line) + 1 for line in run.split(b"\n")[:index])
+                return Finding(name, at, slot.position, "its sum is not the one that HEAD notes: lines were exchanged")
+        found = self._decode_run(run, name, offset, before) if self._decode else None
+        if found is None and self._blobs is not None and any(needle in run for needle in self._blobs.needles):
+            found = self._look_at_blobs(self._blobs, run, name, offset, before)
+        return found
+
+    def _with_blobs(self, finding: Finding | None) -> tuple[Finding | None, BlobsChecked | None]:
+        """The first that is wrong, of blobs where nothing is with the lines; and all that was found of blobs."""
+        blobs = self._blobs.result if self._blobs is not None else None
+        if finding is None and blobs is not None and blobs.findings:
+            bad = blobs.findings[0]
+            finding = Finding(bad.file, 0, bad.position, bad.reason)
+        return finding, blobs
+
+    def _look_at_blobs(self, blobs: BlobCheck, run: bytes, name: str, offset: int, before: Tail) -> Finding | None:
+        """Have the blobs checked that the events of ``run`` name; the first line that is no event."""
+        position = before.position
+        for line in run.split(b"\n"):
+            position += 1
+            if any(needle in line for needle in blobs.needles):
+                try:
+                    blobs.look(decode_line(line))
+                except msgspec.DecodeError as error:
+                    return Finding(name, offset, position, f"not an event: {error}")
+                self._tell()
+            offset += len(line) + 1
+        return None
+
+    def _tell(self) -> None:
+        if self._progress is not None:
+            self._progress(self._bytes + (self._blobs.bytes if self._blobs is not None else 0))
+
+    def _decode_run(self, run: bytes, name: str, offset: int, before: Tail) -> Finding | None:
+        try:
+            decode_chunk(run)
+        except msgspec.DecodeError:
+            at, position = offset, before.position
+            for line in run.split(b"\n"):
+                position += 1
+                try:
+                    decode_line(line)
+                except msgspec.DecodeError as error:
+                    return Finding(name, at, position, f"not an event: {error}")
+                at += len(line) + 1
+        return None
+
+
+class _Verifier(LineVerifier):
+    def __init__(
+        self, folder: str, disk: Disk, decode: bool, blobs: BlobCheck | None, progress: Callable[[int], None] | None
+    ) -> None:
+        super().__init__(decode, blobs, progress)
+        self._folder = folder
+        self._disk = disk
         self._segments = 0
         self._beyond_bytes = 0
         self._beyond: Finding | None = None
@@ -57,10 +121,7 @@ class _Verifier:
         names = self._disk.names(self._folder)
         durable = slot.tail() if slot else Tail()
         finding = self._check_segments(firsts_of(names), slot) or finding or _stranger(names)
-        blobs = self._blobs.result if self._blobs is not None else None
-        if finding is None and blobs is not None and blobs.findings:
-            bad = blobs.findings[0]
-            finding = Finding(bad.file, 0, bad.position, bad.reason)
+        finding, blobs = self._with_blobs(finding)
         return Verification(
             finding is None, self._log_id, self._checker.tail.position, self._bytes, self._segments,
             self._checker.tail, durable, self._beyond_bytes, finding, self._beyond, blobs,
@@ -138,55 +199,6 @@ class _Verifier:
                 self._beyond = wrong
                 return None
             return None
-
-    def _check_run(self, run: bytes, name: str, offset: int, before: Tail, slot: HeadSlot | None) -> Finding | None:
-        if not run:
-            return None
-        if before.position == 0:
-            self._log_id = created_log_id(run) or ""
-            if not self._log_id or (slot is not None and self._log_id != slot.log_id):
-                return Finding(name, 0, 1, f"the first event is not log.created of log {slot.log_id if slot else '?'}")
-        if slot is not None and before.position < slot.position <= self._checker.tail.position:
-            index = slot.position - before.position - 1
-            if sum_of(run, index) != slot.sum:
-                at = offset + sum(len(line) + 1 for line in run.split(b"\n")[:index])
-                return Finding(name, at, slot.position, "its sum is not the one that HEAD notes: lines were exchanged")
-        found = self._decode_run(run, name, offset, before) if self._decode else None
-        if found is None and self._blobs is not None and any(needle in run for needle in self._blobs.needles):
-            found = self._look_at_blobs(self._blobs, run, name, offset, before)
-        return found
-
-    def _look_at_blobs(self, blobs: BlobCheck, run: bytes, name: str, offset: int, before: Tail) -> Finding | None:
-        """Have the blobs checked that the events of ``run`` name; the first line that is no event."""
-        position = before.position
-        for line in run.split(b"\n"):
-            position += 1
-            if any(needle in line for needle in blobs.needles):
-                try:
-                    blobs.look(decode_line(line))
-                except msgspec.DecodeError as error:
-                    return Finding(name, offset, position, f"not an event: {error}")
-                self._tell()
-            offset += len(line) + 1
-        return None
-
-    def _tell(self) -> None:
-        if self._progress is not None:
-            self._progress(self._bytes + (self._blobs.bytes if self._blobs is not None else 0))
-
-    def _decode_run(self, run: bytes, name: str, offset: int, before: Tail) -> Finding | None:
-        try:
-            decode_chunk(run)
-        except msgspec.DecodeError:
-            at, position = offset, before.position
-            for line in run.split(b"\n"):
-                position += 1
-                try:
-                    decode_line(line)
-                except msgspec.DecodeError as error:
-                    return Finding(name, at, position, f"not an event: {error}")
-                at += len(line) + 1
-        return None
 
 
 def require_intact(folder: str, disk: Disk | None = None) -> Verification:

@@ -110,6 +110,7 @@ class Writer:
         self, storage: Storage, on_durable: Callable[[Durable], None], on_failure: Callable[[PmagentError], None],
     ) -> None:
         self._committer = Committer(storage, monotonic)
+        self._may_inline = storage.is_local
         self._on_durable = on_durable
         self._on_failure = on_failure
         self._loop = asyncio.get_running_loop()
@@ -143,7 +144,8 @@ class Writer:
         out now; the appender must then let the loop go on if ``must_yield`` says so. Raises OutcomeUnknown after an
         earlier failure."""
         if (
-            (self._busy and not self._handed) or self._failed or self._stopping or self._using.locked()
+            not self._may_inline or (self._busy and not self._handed)
+            or self._failed or self._stopping or self._using.locked()
             or not 0 < len(events) <= INLINE_EVENTS_MAX
             or (len(events[0].raw) if len(events) == 1 else sum(map(len, map(_raw, events)))) > INLINE_BYTES_MAX
             or not self._rule.permits(appender := asyncio.current_task(), now := monotonic())

@@ -15,6 +15,7 @@ CORE: Final = Edge(
             quick="pmagent.service.operations:status_now",
         ),
         "figures": Operation(perform="pmagent.service.operations:figures"),
+        "settings": Operation(perform="pmagent.service.operations:settings"),
         "rebuild": Operation(
             perform="pmagent.service.operations:rebuild", alone="pmagent.service.operations:rebuild_alone"
         ),
@@ -30,7 +31,7 @@ CORE: Final = Edge(
     },
     views=tuple(
         f"pmagent.console.pages.views.{name}"
-        for name in ("now", "control", "search", "log", "event", "integrity", "help", "theme", "entrance")
+        for name in ("now", "control", "search", "log", "event", "integrity", "settings", "help", "theme", "entrance")
     ),
     sections=(
         Section(
@@ -47,6 +48,11 @@ CORE: Final = Edge(
             90, "integrity", "/integrity", "Integrity", "i",
             "Whether the log is whole, and the documents are what it says.",
             ("pmagent", "log", "verify"),
+        ),
+        Section(
+            95, "settings", "/settings", "Settings", "e",
+            "Permits that are live, what was refused and why, operators, and the settings that hold.",
+            ("pmagent", "doctor"),
         ),
         Section(
             99, "help", "/help", "Help", "h",
@@ -85,6 +91,7 @@ OA: Final = Edge(
             perform="pmagent.oa.operations:snapshot", absent="pmagent.oa.operations:no_snapshot", again=True
         ),
         "boot.oa": Operation(perform="pmagent.oa.operations:boot", again=True),
+        "oa.permits": Operation(perform="pmagent.oa.operations:permits"),
         "oa.permit": Operation(perform="pmagent.oa.operations:permit"),
         "oa.permit_release": Operation(perform="pmagent.oa.operations:permit_release", again=True),
         "oa.context": Operation(perform="pmagent.oa.operations:context"),

@@ -30,7 +30,7 @@ MEANINGS: Final[dict[Exit, str]] = {
     Exit.USAGE: "usage or configuration: an option, argument or setting is wrong",
     Exit.DIVERGED: "replay diverged: today's code decides otherwise than the log says",
     Exit.CORRUPT: "the log is corrupt; file, byte offset and position are named",
-    Exit.UNREACHABLE: "the daemon is not reachable, or has not taken the request, which it then drops",
+    Exit.UNREACHABLE: "the daemon or the log's database is not reachable, or the daemon has dropped the request",
     Exit.TIMED_OUT: "timed out, or the outcome is unknown: what was asked may still happen",
     Exit.SECURITY: "security violation: code, files or permissions are not what they must be",
     Exit.CONDITIONAL: "allowed under conditions, which the caller must meet first",

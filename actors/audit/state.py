@@ -130,16 +130,17 @@ def changed(state: AuditorState, audit: Audit) -> AuditorState:
 
 
 def ended(state: AuditorState, audit_id: str, *, complete: bool) -> AuditorState:
-    """The audit is not open any more. Not ``complete``: it can be taken up again."""
+    """The audit is not open any more. Not ``complete``: it can be taken up again, and no earlier one of its id."""
     audit = state.audits[audit_id]
     others = {name: one for name, one in state.audits.items() if name != audit_id}
+    earlier = {name: one for name, one in state.ended.items() if name != audit_id}
     if complete:
-        return replace(state, audits=others)
+        return AuditorState(others, earlier)
     kept = replace(
         audit, permit_asked=0, clone=0, pdf=0, picturing=0, survey=None, reading=None, pictures=None, questions={},
     )  # fmt: skip
-    newest = [*(one for name, one in state.ended.items() if name != audit_id), kept][-ENDED_MAX:]
-    return AuditorState(others, {one.audit_id: one for one in newest})
+    newest = [*earlier.items(), (audit_id, kept)][-ENDED_MAX:]
+    return AuditorState(others, dict(newest))
 
 
 def inherited(earlier: Audit) -> Audit:

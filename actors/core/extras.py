@@ -14,6 +14,7 @@ EXTRAS: Final[Mapping[str, tuple[str, ...]]] = {
     "pla": ("pyserial>=3.5,<4", "pyserial-asyncio>=0.6,<0.7"),
     "guests": ("tree-sitter>=0.25,<0.27", "tree-sitter-bash>=0.25,<0.26"),
     "cedar": ("cedarpy>=4.12,<5",),
+    "pg": ("psycopg[binary]>=3.3,<4",),
     "anthropic": ("langchain-anthropic>=1.7,<2",),
     "openai": ("langchain-openai>=1.7,<2",),
     "google": ("langchain-google-genai>=4.4,<5",),

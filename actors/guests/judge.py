@@ -6,7 +6,9 @@ answer holds. A call is allowed only if each of its parts is.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Final, NamedTuple
 
 import msgspec
@@ -14,8 +16,10 @@ import msgspec
 from pmagent.actors.guests.matching import (
     HARMLESS,
     Part,
+    PartKind,
     Pattern,
-    first_words,
+    beginnings,
+    begins,
     glob,
     hints_of,
     holds,
@@ -24,7 +28,7 @@ from pmagent.actors.guests.matching import (
     parts_of,
     pattern,
 )
-from pmagent.actors.guests.paths import NO, YES
+from pmagent.actors.guests.paths import YES, inside
 from pmagent.contracts.guest_calls import ANSWERS, Answer, Call, Label, Opinion, Policy, Rule, Situation, Verdict, When
 
 MODE: Final = "kernel mode"
@@ -49,7 +53,7 @@ REASONS_MAX: Final = 8
 
 
 class _Held(NamedTuple):
-    """A rule, understood. ``always``: it holds everywhere and for ever."""
+    """A rule, understood; no two have the same ``number``. ``always``: it holds everywhere and for ever."""
 
     number: int
     rule: Rule
@@ -124,9 +128,9 @@ def _judged(call: Call, policy: Policy, situation: Situation) -> Verdict:
         parts += hints_of(call)
     hits = [known.hits(part, call) for part in parts]
     gains = list(dict.fromkeys(
-        hit.held.rule.label for some in hits for hit in some
-        if hit.held.rule.label and hit.strict and (hit.held.always or _active(hit.held.rule, call, situation))
-    ))  # fmt: skip
+        held.rule.label for some in hits for held, _, _ in some
+        if held.rule.label and (held.always or _active(held.rule, call, situation))
+    )) if known.labelled else []  # fmt: skip
     del parts[count:]
     found: list[_Finding] = []
     allowed = _rules(hits, count, call, situation, found)
@@ -152,8 +156,7 @@ def _judged(call: Call, policy: Policy, situation: Situation) -> Verdict:
 
 
 def _verdict(policy: Policy, allowed: list[_Held], found: list[_Finding], gains: list[Label]) -> Verdict:
-    given: list[Answer] = ["allow", *(one.answer for one in found)]
-    answer = max(given, key=ANSWERS.index)
+    answer: Answer = max((one.answer for one in found), key=ANSWERS.index) if found else "allow"
     deciding = [one for one in found if one.answer == answer]
     rules = [one.rule for one in deciding]
     reasons = [one.reason for one in deciding]
@@ -180,19 +183,21 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 class _Known:
-    """A policy, understood: its rules by the first word of the commands of which they speak, and what was found."""
+    """A policy, understood: its rules by the parts of which they speak and how these begin, and what was found."""
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
         self.problems = [layer.problem for layer in policy.layers if layer.problem]
-        self._commands: dict[str, list[_Held]] = {}
-        self._other: list[_Held] = []
+        self._rules: dict[PartKind, dict[str, list[_Held]]] = {}
+        self._free: dict[PartKind, re.Pattern[str] | None] = {}
         self._tools: list[_Held] = []
-        self._all: list[_Held] = []
+        self._of_tools: dict[tuple[str, str], list[_Hit]] = {}
+        self._count = 0
         self._found: dict[tuple[Part, str, str, str], list[_Hit]] = {}
         self.verdicts: dict[bytes, Verdict] = {}
         """By all that they depend on: agents make the same calls again and again."""
         rules = [rule for layer in policy.layers for rule in layer.rules]
+        self.labelled = any(one.label for one in rules)
         self._by_hour, self._by_time = any(one.when.hours for one in rules), any(one.expires for one in rules)
         for layer in policy.layers:
             for rule in layer.rules:
@@ -203,14 +208,12 @@ class _Known:
 
     def _take(self, rule: Rule, understood: Pattern, layer: str) -> None:
         always = rule.when == When() and not rule.expires
-        held = _Held(len(self._all), rule, understood, layer, always)
-        self._all.append(held)
+        held = _Held(self._count, rule, understood, layer, always)
+        self._count += 1
         if not understood.parts:
             self._tools.append(held)
-        elif understood.words and "*" not in understood.words[0]:
-            self._commands.setdefault(understood.words[0], []).append(held)
-        else:
-            self._other.append(held)
+        for kind in understood.parts:
+            self._rules.setdefault(kind, {}).setdefault(begins(understood), []).append(held)
 
     def key(self, call: Call, situation: Situation) -> bytes:
         """Whatever else differs in call and situation, the verdict is the same."""
@@ -228,18 +231,35 @@ class _Known:
         return found
 
     def _search(self, part: Part, call: Call) -> list[_Hit]:
-        some = self._other
-        if part.what == "command":
-            names = first_words(part)
-            some = [*some, *(one for name in dict.fromkeys(names) for one in self._commands.get(name, ()))] \
-                if names is not None else [one for one in self._all if one.pattern.parts]  # fmt: skip
-        hits = [_Hit(one, YES, YES) for one in self._tools if names_tool(one.pattern, call)]
-        for one in some:
-            strict = holds(one.pattern, part, call.root, strict=True)
-            exact = holds(one.pattern, part, call.root, strict=False) if strict else NO
-            if strict:
-                hits.append(_Hit(one, strict, exact))
-        return sorted(hits, key=lambda hit: hit.held.number)
+        tool = call.tool, call.server
+        if tool not in self._of_tools:
+            self._of_tools[tool] = [_Hit(one, YES, YES) for one in self._tools if names_tool(one.pattern, call)]
+        hits = self._of_tools[tool][:]
+        names = beginnings(part, call.root)
+        for kind in ("read", "write") if part.kind == "mention" else (part.kind,):
+            rules = self._rules.get(kind, {})
+            if names is not None:
+                names = [*names] if self._rules_out(kind, part, call.root) else ["", *names]
+            some = (rules.get(name, ()) for name in (rules if names is None else dict.fromkeys(names)))
+            hits += (
+                _Hit(one, strict, holds(one.pattern, part, call.root, strict=False))
+                for one in chain.from_iterable(some)
+                if (strict := holds(one.pattern, part, call.root, strict=True))
+            )
+        return sorted(hits) if len(hits) > 1 else hits
+
+    def _rules_out(self, kind: PartKind, part: Part, root: str) -> bool:
+        """Whether none of the rules holds that may begin with anything; mostly that is seen at once."""
+        if kind not in self._free:
+            patterns = [one.pattern.path for one in self._rules.get(kind, {}).get("", ())]
+            known = [one.folded.pattern for one in patterns if one is not None]
+            flags = re.DOTALL | re.IGNORECASE | re.ASCII
+            together = re.compile("|".join(f"(?:{one})" for one in known) or "(?!)", flags)
+            self._free[kind] = together if len(known) == len(patterns) else None
+        free = self._free[kind]
+        if free is None:
+            return False
+        return not (free.fullmatch(part.text.lstrip("/")) or free.fullmatch(inside(part.text, root) or ""))
 
 
 KNOWN_MAX: Final = 8
@@ -326,7 +346,7 @@ def _by_mode(mode: str, parts: list[Part], allowed: list[_Held | None], found: l
     if mode not in ("DEGRADED", ""):
         found.append(_Finding("deny", MODE, f"the kernel is {mode}: only reading", "pmagent oa snapshot says why"))
         return
-    doing = [one for part, one in zip(parts, allowed, strict=True) if part.what != "read"]
+    doing = [one for part, one in zip(parts, allowed, strict=True) if part.kind != "read"]
     if not doing or any(one is None or not one.rule.remediation for one in doing):
         known = f"the kernel is {mode}" if mode else "the kernel's mode is not known yet"
         found.append(_Finding("ask", MODE, f"{known}: a person decides on all but reading", "pmagent oa snapshot"))
@@ -352,7 +372,7 @@ def _by_default(
     if not left:
         return
     given = [layer for layer in policy.layers if layer.default]
-    if any(part.what == "command" and not set(part.sets) <= HARMLESS for part in left):
+    if any(part.kind == "command" and not set(part.sets) <= HARMLESS for part in left):
         found.append(_Finding("ask", UNCLEAR, "it sets variables that may change what a program does"))
     layer = max(given, key=lambda one: ANSWERS.index(one.default or "ask"), default=None)
     answer: Answer = (layer.default if layer is not None else None) or "ask"
@@ -371,9 +391,9 @@ def _few(reasons: list[str]) -> list[str]:
 
 
 def _said(part: Part) -> str:
-    if part.what == "command":
+    if part.kind == "command":
         return " ".join("?" if word is None else word for word in part.words[:6]) or "the command"
-    verb = {"read": "reading ", "write": "writing ", "agent": "starting an agent "}.get(part.what, "")
+    verb = {"read": "reading ", "write": "writing ", "agent": "starting an agent "}.get(part.kind, "")
     return f"{verb}{part.text}"
 
 

@@ -14,7 +14,7 @@ from typing import Final, Literal, NamedTuple
 from pmagent.actors.guests.paths import FOLD, MAYBE, NO, YES, BadRule, Path, inside, of_path, path_of
 from pmagent.contracts.guest_calls import Call
 
-What = Literal["command", "read", "write", "mention", "host", "tool", "agent"]
+PartKind = Literal["command", "read", "write", "mention", "host", "tool", "agent"]
 
 MATCH_CHARS_MAX: Final = 1000
 _FORM: Final = re.compile(r"([A-Za-z*][\w.*-]{0,127})(?:\((.*)\))?", re.DOTALL | re.ASCII)
@@ -30,7 +30,7 @@ class Part(NamedTuple):
     """One thing that a call does: it is allowed if each of its parts is. ``text``: a path, host or name; ``words`` and
     ``sets`` are a command's; ``whole``: the path with all below it."""
 
-    what: What
+    kind: PartKind
     text: str = ""
     words: tuple[str | None, ...] = ()
     sets: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ class Pattern(NamedTuple):
     a rule that forbids also takes them; ``path``: a path's; ``name``: that of a tool,
     host or kind of agent."""
 
-    parts: tuple[What, ...]
+    parts: tuple[PartKind, ...]
     words: tuple[str, ...] = ()
     wide: tuple[str, ...] = ()
     sets: tuple[str, ...] = ()
@@ -66,7 +66,7 @@ def pattern(match: str) -> Pattern:
     if tool == "Bash":
         return Pattern(("command",), any=True) if spec is None else _command(spec)
     if tool in (*_READING, *_WRITING):
-        parts: tuple[What, ...] = ("read",) if tool in _READING else ("write",)
+        parts: tuple[PartKind, ...] = ("read",) if tool in _READING else ("write",)
         return Pattern(parts, any=True) if spec is None else Pattern(parts, path=path_of(spec.strip()))
     if tool == "WebFetch":
         return Pattern(("host",), any=True) if spec is None else Pattern(("host",), name=_host(spec.strip()))
@@ -87,18 +87,18 @@ def holds(rule: Pattern, part: Part, root: str, *, strict: bool) -> int:
     """Whether the rule, which names no tool, holds for a part of a call in the workspace ``root``: YES, MAYBE or NO.
     ``strict``: as of a rule that forbids or asks: names are compared without case, programs without their folder,
     hosts with all below them."""
-    if part.what not in rule.parts:
-        if not strict or part.what != "mention" or rule.parts[0] not in ("read", "write"):
+    if part.kind not in rule.parts:
+        if not strict or part.kind != "mention" or rule.parts[0] not in ("read", "write"):
             return NO
         fits = rule.path is None or of_path(rule.path, part.text, root, strict=True, whole=part.whole)
         return MAYBE if fits else NO
-    if part.what == "command":
+    if part.kind == "command":
         return _of_command(rule, part, strict=strict)
     if rule.any:
         return YES
     if rule.path is not None:
         return of_path(rule.path, part.text, root, strict=strict, whole=part.whole)
-    if part.what == "host":
+    if part.kind == "host":
         return YES if _of_host(rule.name, part.text, strict=strict) else NO
     return YES if glob(rule.name).fullmatch(part.text) else NO
 
@@ -108,11 +108,25 @@ def names_tool(rule: Pattern, call: Call) -> bool:
     return not rule.parts and (rule.any or _tool(rule.name, call))
 
 
-def first_words(part: Part) -> list[str] | None:
-    """The names by which a rule may speak of this command; None: any."""
-    forms = _forms(part.words, strict=True) if part.words else []
-    names = [form[0] for form in forms]
-    return None if not names or None in names else [name for name in names if name is not None]
+def begins(rule: Pattern) -> str:
+    """The word with which each command begins of which the rule speaks, or the folder or file at the top of the
+    workspace with which each path does; "": there is no such one."""
+    if rule.words:
+        return "" if "*" in rule.words[0] else rule.words[0]
+    if rule.path is None or rule.path.anchor != "root":
+        return ""
+    return rule.path.head.partition("/")[0].translate(FOLD)
+
+
+def beginnings(part: Part, root: str) -> list[str] | None:
+    """What rules that speak of the part may begin with, besides nothing; None: anything."""
+    if part.kind == "command":
+        names = [form[0] for form in _forms(part.words, strict=True)] if part.words else [None]
+        return None if None in names else [name for name in names if name is not None]
+    if part.kind not in ("read", "write", "mention"):
+        return []
+    first = (inside(part.text, root) or "").partition("/")[0]
+    return None if part.whole else [first.translate(FOLD)] if first else []
 
 
 def parts_of(call: Call) -> Iterator[Part]:
@@ -132,7 +146,7 @@ def parts_of(call: Call) -> Iterator[Part]:
         yield Part(_KIND_PARTS.get(call.kind, "tool"), call.tool)
 
 
-_KIND_PARTS: Final[dict[str, What]] = {
+_KIND_PARTS: Final[dict[str, PartKind]] = {
     "shell": "command", "read": "read", "write": "write", "edit": "write", "fetch": "host",
 }  # fmt: skip
 
@@ -151,20 +165,20 @@ def hints_of(call: Call) -> Iterator[Part]:
 
 def narrow(part: Part, call: Call) -> str:
     """A rule that speaks of this part and of little else; "" where none can be written."""
-    if part.what == "command":
+    if part.kind == "command":
         words = part.words[:2] if len(part.words) > 1 and (part.words[1] or "-")[0] not in "-./" else part.words[:1]
         known = [word for word in words if word is not None and re.fullmatch(r"[\w./:@+-]+", word)]
         return f"Bash({' '.join(known)} *)" if known and len(known) == len(words) else ""
-    if part.what in ("read", "write"):
-        tool, path = ("Read" if part.what == "read" else "Edit"), part.text
+    if part.kind in ("read", "write"):
+        tool, path = ("Read" if part.kind == "read" else "Edit"), part.text
         if not path.startswith("/") or re.search(r"[*?\[\]()]", path):
             return ""
         below = inside(path, call.root)
         shown = f"./{below}".rstrip("/") if below is not None else f"/{path}"
         return f"{tool}({shown}{'/**' if part.whole else ''})"
-    if part.what == "host":
+    if part.kind == "host":
         return f"WebFetch(domain:{part.text})" if re.fullmatch(r"[\w.-]+", part.text) else ""
-    if part.what == "agent":
+    if part.kind == "agent":
         return f"Agent({part.text})" if part.text else "Agent"
     return part.text if _FORM.fullmatch(part.text) else ""
 
@@ -254,6 +268,8 @@ def _words(rule: Sequence[str], words: Sequence[str | None], *, loose: bool = Fa
     """Whether words are as the rule says. A ``*`` of its own stands for any words, also none; in a word for any
     characters. A word that is not known may be anything, or nothing, or several. ``loose``: options may stand between
     the words of the rule, and perhaps an option's value."""
+    if rule[-1] == "*" and [*words[: len(rule) - 1]] == [*rule[:-1]]:
+        return YES  # as it is mostly written
     states = _starred({(0, False): YES}, rule)  # words of the rule that are behind, after an option? -> certainty
     for number, word in enumerate(words):
         after: dict[tuple[int, bool], int] = {}

@@ -260,6 +260,8 @@ def _folders(spec: SandboxSpec, host: HostFacts) -> tuple[Argument, ...]:
             mounts.setdefault(folder, ("--bind-fd", HostPath(folder), folder))
     mounts |= {guarded.path: _guard(guarded) for guarded in host.guarded}
     mounts |= {hidden.path: _hide(hidden) for hidden in host.hidden}
+    for inside, folder, rw in spec.over:
+        mounts[inside] = ("--bind-fd" if rw else "--ro-bind-fd", HostPath(folder), inside)
     options: list[Argument] = []
     made: set[str] = set()
     for path in sorted(mounts, key=lambda path: path.split("/")):

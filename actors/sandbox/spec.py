@@ -141,6 +141,9 @@ class SandboxSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Path below /etc, and content: files that it reads there and cannot change."""
     homes: tuple[str, ...] = ()
     """Folders that are its own, with whatever names: it writes them, and nothing in them is guarded."""
+    over: tuple[tuple[str, str, bool], ...] = ()
+    """Folders of the host that lie elsewhere inside, over what is there: the path in a writable folder, the folder, and
+    whether it is writable."""
     unix: bool = False
     """Whether it may use unix sockets: those that it sees, and its own."""
     terminal: bool = False
@@ -242,7 +245,8 @@ def check(spec: SandboxSpec) -> None:
     _check_network(spec)
     _check_words(spec)
     named = (spec.workdir, spec.artifacts, *((spec.inputs,) if spec.inputs else ()))
-    for path in (*named, *spec.visible, *spec.hide, *spec.protect, *spec.packages, *(path for path, _ in spec.links)):
+    for path in (*named, *spec.visible, *spec.hide, *spec.protect, *spec.packages, *(path for path, _ in spec.links),
+                 *(path for inside, folder, _ in spec.over for path in (inside, folder))):  # fmt: skip
         normal = posixpath.normpath(path) == path and not path.startswith("//")
         if not path.startswith("/") or not normal or "\0" in path or _length(path) > _PATH_MAX:
             raise SandboxRefused(f"{path!r} is no absolute, normal path", "write it from / on, without . and ..")

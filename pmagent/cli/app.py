@@ -30,6 +30,11 @@ _LOG = Group(
         "verify": Entry("pmagent.cli.log.verify:verify", "check every byte of the log"),
         "export": Entry("pmagent.cli.log.export:export", "the lines as they are stored"),
         "stat": Entry("pmagent.cli.log.stat:stat", "counts, sizes, rates"),
+        "copy": Entry("pmagent.cli.log.copy:copy", "move a log to another folder or database, or back it up"),
+        "prepare": Entry("pmagent.cli.log.prepare:prepare", "prepare a PostgreSQL database for logs"),
+        "accept-restore": Entry(
+            "pmagent.cli.log.adopt:accept_restore", "go on with a log that lost events; what is open ends"
+        ),
         "adopt": Entry("pmagent.cli.log.adopt:adopt", "take a log from elsewhere for your own; what is open ends"),
     },
     aliases={"grep": ["tail", "-n", "all", "--grep"]},

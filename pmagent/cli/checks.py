@@ -69,15 +69,6 @@ class Check(msgspec.Struct, frozen=True):
     remedy: str = ""
 
 
-def settings_of(flag: str | None, environ: Mapping[str, str]) -> list[dict[str, object]]:
-    """Each setting with its value and where it came from; [] when they are not understood."""
-    try:
-        resolved = resolve(flag, environ)
-    except ConfigError:
-        return []
-    return [{"key": key, "value": value, "origin": origin} for key, (value, origin) in resolved.origins.items()]
-
-
 def all_checks(
     flag: str | None, environ: Mapping[str, str], note: Callable[[str], None] = lambda _: None
 ) -> list[Check]:
@@ -98,6 +89,8 @@ def all_checks(
         checks.append(Check("variables", "warn", f"mean nothing: {', '.join(unknown)}", "pmagent help environment"))
     layout = Layout(workspace)
     looks: dict[str, Callable[[Layout], Check]] = {**_LOOKS, "log": partial(_log, note=note)}
+    if layout.evidence.database:
+        looks["database"] = _database
     looks["programs"] = partial(_programs, environ=environ)
     looks["notifications"] = partial(_notifications, environ=environ)
     looks["guests"] = partial(_guests, environ=environ)
@@ -243,6 +236,15 @@ def _log(layout: Layout, note: Callable[[str], None]) -> Check:
         return Check("log", "fail", f"corrupt: {where}: {found.reason}", remedy)
     amount = f"{result.events:,} events, {sized(result.bytes)}; {blobs.checked:,} blobs, {sized(blobs.bytes)}"
     return Check("log", "ok", f"intact: {amount}; position {result.tail.position}")
+
+
+def _database(layout: Layout) -> Check:
+    """Whether the database that holds the log promises what a log needs."""
+    if found := layout.store.faults():
+        state: State = "fail" if any(fault.grave for fault in found) else "warn"
+        return Check("database", state, "; ".join(one.found for one in found), "; ".join(one.mend for one in found))
+    how = "an event counts when a standby has it" if layout.evidence.replicated else "one server, without a standby"
+    return Check("database", "ok", f"{layout.store.place}: {how}")
 
 
 def _trust(layout: Layout) -> Check:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import click
 
@@ -18,10 +18,10 @@ def doctor(app: App, with_settings: bool, format: str) -> int:
     """Check installation, workspace, settings, surfaces, log, daemon, permissions, operators, disk, clock, programs.
 
     Exit 1 when a check fails; warnings alone are no failure."""
-    from pmagent.cli.checks import all_checks, settings_of
+    from pmagent.cli.checks import all_checks
 
     checks = all_checks(app.workspace_flag, app.environ, app.output.note)
-    settings = settings_of(app.workspace_flag, app.environ)
+    settings = _settings(app.workspace_flag, app.environ)
     failed = any(check.state == "fail" for check in checks)
     if format == "json":
         app.output.document({"ok": not failed, "checks": checks, "settings": settings})
@@ -34,6 +34,17 @@ def doctor(app: App, with_settings: bool, format: str) -> int:
         for setting in settings if with_settings else ():
             app.output.line(f"  {setting['key']:<30} {setting['value']}", Styled(f"  ({setting['origin']})", "dim"))
     return Exit.NO if failed else Exit.DONE
+
+
+def _settings(flag: str | None, environ: Mapping[str, str]) -> list[dict[str, object]]:
+    """Each setting with its value and where it came from; [] when they are not understood."""
+    from pmagent.workspace.settings import ConfigError, resolve
+
+    try:
+        resolved = resolve(flag, environ)
+    except ConfigError:
+        return []
+    return [{"key": key, "value": value, "origin": origin} for key, (value, origin) in resolved.origins.items()]
 
 
 _MARKS: dict[str, Callable[[], Styled]] = {

@@ -45,6 +45,7 @@ class _Session(msgspec.Struct, frozen=True):
     last: str = ""
     harness: str = ""
     mode: str = ""
+    wall: str = ""
     proof: str = ""
     unseen: int = 0
     asked: int = 0
@@ -82,26 +83,36 @@ def guests(app: App, session: str | None, count: int, format: str) -> int:
 
 
 def _one(app: App, folder: Path, session: str, format: str) -> int:
-    found = sorted(file for file in folder.glob("*.json") if file.stem.startswith(session))
-    exact = [file for file in found if file.stem == session]
-    if len(exact or found) != 1:
+    named = {name for file in folder.glob("*.json") if (name := file.stem.partition("~")[0]).startswith(session)}
+    found = sorted(named & {session} or named)
+    if len(found) != 1:
         what = f"{len(found)} sessions have an id that begins so" if found else f"there is no session {session}"
         raise NoSession(what, "pmagent guests lists them")
-    file = (exact or found)[0]
+    parts = [file for file in (folder / f"{found[0]}.json", *folder.glob(f"{found[0]}~*.json")) if file.exists()]
+    parts.sort(key=lambda file: int(file.stem.partition("~")[2] or 1))
     if format == "json":
-        app.output.document(msgspec.json.decode(file.read_bytes()))
+        earlier = [str(file.relative_to(app.workspace)) for file in parts[:-1]]
+        document = msgspec.json.decode(parts[-1].read_bytes())
+        app.output.document({**document, "earlier": earlier} if earlier else document)
     else:
         with app.output.paged(wanted=app.pager):
-            app.output.block(file.with_suffix(".md").read_text("utf-8").rstrip("\n"))
+            for file in parts:
+                app.output.block(file.with_suffix(".md").read_text("utf-8").rstrip("\n"))
     return Exit.DONE
+
+
+def _walled(one: _Session) -> str:
+    if not one.wall:
+        return ""
+    return ", walled, not gated" if one.harness == "script" else ", behind the wall"
 
 
 def _screen(output: Output, found: list[_Session], count: int) -> None:
     for one in found:
         mark = Styled(f"◦ {one.waiting} waiting", "yellow") if one.waiting else _PROOFS[one.proof]
         unseen = f", {one.unseen} past the gate" if one.unseen else ""
-        output.line(mark, f"  {one.session}  {one.harness}, {one.mode}, {output.moment(one.last)}: asked {one.asked}, "
-                          f"allow {one.allow}, ask {one.ask}, deny {one.deny}{unseen}")  # fmt: skip
+        output.line(mark, f"  {one.session}  {one.harness}, {one.mode}{_walled(one)}, {output.moment(one.last)}: "
+                          f"asked {one.asked}, allow {one.allow}, ask {one.ask}, deny {one.deny}{unseen}")  # fmt: skip
     if not found:
         output.line("no agent has been seen here")
         output.note(Styled("hint:", "cyan"), " pmagent connect claude; pmagent import claude reads what there was")
@@ -221,6 +232,8 @@ def _show(output: Output, one: dict[str, Any]) -> None:
         if facts.get(name):
             output.line(f"  {name:<8} {', '.join(facts[name])}")
     output.line(f"  because  {'; '.join(one['reasons'])} ({', '.join(one['rules'])})")
+    if one["resume"]:
+        output.line(f"  deferred its session has ended; once this is approved: cd {one['cwd']} && {one['resume']}")
     output.line(f"  digest   {one['digest']}")
     output.line(f"  asked    {output.moment(one['asked'])}, expires {output.moment(one['expires'])}")
 

@@ -47,7 +47,7 @@ def prune(app: App, older_than: float, keep: int, dry_run: bool, yes: bool, oper
     policy, output = Policy(older_than, keep), app.output
     holder = app.layout.store.holder()
     if holder.live and not dry_run:
-        locked = LogLocked(str(app.layout.log), holder.note)
+        locked = LogLocked(app.layout.store.place, holder.note)
         locked.hint = "stop it first: pmagent down" if holder.role == "daemon" else "wait for its end"
         raise locked
     found = look(app.layout, policy)

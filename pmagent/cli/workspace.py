@@ -78,7 +78,7 @@ def init(app: App, ignore: bool, minimal: bool, new_log: bool, format: str) -> i
     if created and present:
         app.output.line(f"left as they are: {', '.join(present)}")
     if new_log:
-        app.output.line(Styled("✓", "green"), f" log {log_id}, in {app.layout.log}")
+        app.output.line(Styled("✓", "green"), f" log {log_id}, in {app.layout.store.place}")
     ignored = _ignored(app, asked=ignore, answerable=True)["ignored"]
     if not created and not new_log and not ignored:
         app.output.line("nothing to do: everything is there")

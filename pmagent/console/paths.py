@@ -16,6 +16,7 @@ class ConsolePaths:
         self.invites = self.folder / "invites"
         self.sessions = self.folder / "sessions.json"
         self.socket = self.folder / "console.sock"
+        self.saved_filters = self.folder / "filters.json"
         self.operators = layout.home / "operators.json"
 
     def prepare(self) -> None:

@@ -102,6 +102,6 @@ def _tell(line: bytes) -> None:
 
 
 def _environment() -> dict[str, str]:
-    """Nothing that a page needs not: no keys of models."""
-    kept = ("PATH", "HOME", VARIABLE, "LANG", "LC_ALL", "TZ", "PMAGENT_CONSOLE_", "SSL_CERT")
+    """Nothing that a page needs not: no keys of models. ``PG…`` is how a log in PostgreSQL is reached."""
+    kept = ("PATH", "HOME", VARIABLE, "LANG", "LC_ALL", "TZ", "PMAGENT_CONSOLE_", "SSL_CERT", "PG")
     return {name: value for name, value in os.environ.items() if name.startswith(kept)}

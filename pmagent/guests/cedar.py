@@ -80,8 +80,8 @@ def _answer(text: str, part: Part, call: Call) -> tuple[Answer | None, list[str]
     line = " ".join("?" if word is None else word for word in part.words)
     request = {
         "principal": {"type": "Agent", "id": call.harness},
-        "action": {"type": "Action", "id": part.what},
-        "resource": {"type": _RESOURCES.get(part.what, "Tool"), "id": line or part.text},
+        "action": {"type": "Action", "id": part.kind},
+        "resource": {"type": _RESOURCES.get(part.kind, "Tool"), "id": line or part.text},
         "context": _context(part, call, line),
     }
     result = cedarpy.is_authorized(request, policies, [])

@@ -46,7 +46,7 @@ from pmagent.contracts.orchestra import Program
 from pmagent.events.atomic import write_atomic
 from pmagent.events.tree import held
 from pmagent.flat import flat_errors
-from pmagent.guests import harnesses
+from pmagent.guests import committing, harnesses
 from pmagent.guests.harnesses import Hook, Mode
 from pmagent.workspace.layout import FOLDER, Layout, reachable
 
@@ -70,8 +70,9 @@ LIMITS: Final = Limits(
 
 class Preset(NamedTuple):
     """How one harness is walled. ``hosts``: its provider's; ``home``: its own folder in this user's home, which
-    ``variable`` names; ``keys``: variables that hold its key; ``settings``: its administrator's, below /etc;
-    ``fixed``: files of its own folder that set variables for hooks, and stay as they are."""
+    ``variable`` names, or ``above``: the folder in which it lies; ``keys``: variables that hold its key; ``settings``:
+    its administrator's, below /etc; ``fixed``: files of its own folder that reach hooks, and stay as they are;
+    ``env``: variables that it gets."""
 
     hosts: tuple[str, ...]
     home: str
@@ -79,6 +80,12 @@ class Preset(NamedTuple):
     keys: tuple[str, ...]
     settings: str
     fixed: tuple[str, ...] = ()
+    above: bool = False
+    env: tuple[tuple[str, str], ...] = ()
+
+    def names(self, home: str) -> dict[str, str]:
+        """The variable that names its own folder ``home``."""
+        return {self.variable: os.path.dirname(home) if self.above else home} if self.variable else {}
 
 
 PRESETS: Final[Mapping[str, Preset]] = {
@@ -91,15 +98,29 @@ PRESETS: Final[Mapping[str, Preset]] = {
         ("api.openai.com", "auth.openai.com", "chatgpt.com"), ".codex", "CODEX_HOME",
         ("OPENAI_API_KEY", "CODEX_API_KEY"), "codex/requirements.toml",
     ),
+    "gemini": Preset(
+        ("generativelanguage.googleapis.com", "cloudcode-pa.googleapis.com", "oauth2.googleapis.com"), ".gemini",
+        "GEMINI_CLI_HOME", ("GEMINI_API_KEY", "GOOGLE_API_KEY"), "gemini-cli/settings.json",
+        ("settings.json", "trustedFolders.json"), above=True,
+        env=(("GEMINI_CLI_SYSTEM_SETTINGS_PATH", "/etc/gemini-cli/settings.json"),),  # which no .env overrides
+    ),
+    "opencode": Preset(
+        ("opencode.ai", "models.dev"), ".local/share/opencode", "XDG_DATA_HOME",
+        ("OPENCODE_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY"), "opencode/opencode.json", above=True,
+        env=(("OPENCODE_DISABLE_AUTOUPDATE", "1"), ("npm_config_fetch_retries", "0")),
+    ),
+    "script": Preset((), "", "", (), ""),
 }  # fmt: skip
-"""The harnesses whose administrator's settings run hooks that neither agent nor project switches off."""
+"""The harnesses whose administrator's settings run hooks that neither agent nor project switches off; and ``script``,
+any other program: nothing gates what it does behind its wall."""
+UNGATED: Final[Harness] = "script"
 
 
 class Walled(msgspec.Struct, frozen=True, kw_only=True):
     """Arguments of ``pmagent guest run``. ``words``: the program and its arguments; in ``mode`` its hooks wait up
     to ``wait`` seconds for operators. ``write`` and ``read``: folders besides the workspace; ``hosts``: besides the
     preset's; ``login``: whether the harness has its own folder of this user, and its key; ``env``: variables that are
-    passed by name."""
+    passed by name; ``commit``: whether it may commit, in a copy of the repository's folder."""
 
     harness: Harness
     words: tuple[str, ...]
@@ -110,6 +131,7 @@ class Walled(msgspec.Struct, frozen=True, kw_only=True):
     hosts: tuple[str, ...] = ()
     login: bool = False
     env: tuple[str, ...] = ()
+    commit: bool = False
 
 
 def spec_of(
@@ -125,8 +147,12 @@ def spec_of(
     guest = described(os.path.abspath(program), root, search)
     python = described(_python(), root)
     programs = [_shown(guest), _shown(python), *found(_COMPANIONS, root, search)]
-    home = environ.get(preset.variable) or os.path.join(environ.get("HOME") or os.path.expanduser("~"), preset.home)
+    home = f"{environ.get('HOME') or os.path.expanduser('~')}/{preset.home}"
+    if preset.variable and (named := environ.get(preset.variable)):
+        home = os.path.join(named, os.path.basename(home)) if preset.above else named
     fixed = []
+    if asked.login and not preset.home:
+        raise SandboxRefused(f"{asked.words[0]} has no folder that is known", "bind what it needs with --write")
     if asked.login:
         os.makedirs(home, 0o700, exist_ok=True)
         fixed = [Path(os.path.realpath(home), name) for name in preset.fixed]
@@ -134,16 +160,18 @@ def spec_of(
         if not file.exists():
             write_atomic(file, b"{}\n", 0o600)
     homes = (os.path.realpath(home),) if asked.login else ()
+    hosts = (*preset.hosts, *asked.hosts)
     passed = (*asked.env, *(preset.keys if asked.login else ()), "TERM", "COLORTERM", "TZ")
     spec = SandboxSpec(
         argv=(guest.real, *asked.words[1:]), workdir=root, fs="rw", allow_read=_real(asked.read),
         allow_write=(root, *_real(asked.write)), homes=homes, shows=(relay, _HOOK, *map(str, fixed)),
-        net="allow", allow_domains=(*preset.hosts, *asked.hosts), artifacts=own, terminal=terminal, unix=True,
+        net="allow" if hosts else "deny", allow_domains=hosts, artifacts=own, terminal=terminal, unix=True,
         env={
-            preset.variable: homes[0] if homes else f"{ARTIFACTS}/{preset.home}",
+            **dict(preset.env), **preset.names(homes[0] if homes else f"{ARTIFACTS}/{preset.home}"),
             **{name: environ[name] for name in passed if name in environ},
         },
-        etc=((preset.settings, settings(asked.harness, asked.mode, asked.wait, relay)),),
+        over=committing.prepare(root, f"{own}/{_COPY}") if asked.commit else (),
+        etc=tuple(settings(asked.harness, asked.mode, asked.wait, relay)),
         hide=(f"{root}/{FOLDER}",), protect=(f"{root}/{FOLDER}",), limits=LIMITS,
     )  # fmt: skip
     return with_programs(spec, programs)
@@ -157,12 +185,20 @@ def _python() -> str:
     return os.path.realpath(getattr(sys, "_base_executable", sys.executable))
 
 
-def settings(harness: str, mode: Mode, wait: int, relay: str) -> bytes:
+def settings(harness: str, mode: Mode, wait: int, relay: str) -> Iterator[tuple[str, bytes]]:
     """The administrator's settings inside: they start the hook, which reaches the daemon by ``relay``."""
-    hook = Hook(_python(), _HOOK, relay)
-    if harness == "codex":
-        return harnesses.requirements(mode, wait, hook).encode()
-    return msgspec.json.encode(harnesses.settings(harness, mode, wait, hook))
+    hook, path = Hook(_python(), _HOOK, relay), PRESETS[harness].settings
+    match harness:
+        case "codex":
+            yield path, harnesses.requirements(mode, wait, hook).encode()
+        case "opencode":
+            yield path, b'{"plugin": ["file:///etc/opencode/pmagent.js"]}'
+            yield "opencode/pmagent.js", harnesses.plugin(mode, wait, hook).encode()
+        case "gemini":
+            made = harnesses.settings(harness, mode, wait, hook)
+            yield path, msgspec.json.encode({**made, "hooksConfig": {"enabled": True}})
+        case "claude":
+            yield path, msgspec.json.encode(harnesses.settings(harness, mode, wait, hook))
 
 
 def _real(paths: Sequence[str]) -> tuple[str, ...]:
@@ -317,7 +353,7 @@ async def _carry(source: int, sink: int) -> None:
 def attend(
     asked: Walled, layout: Layout, wall: str, environ: Mapping[str, str], *, terminal: bool,
     upstream: Upstream = UPSTREAM,
-) -> Outcome:  # fmt: skip
+) -> Ended:  # fmt: skip
     """Run the guest to its end, and say how it ended; when this returns or raises, nothing of it is alive. On a
     ``terminal`` it is joined with this process's; else its output goes to ours, and it has no input. ``wall``: the id
     under which the daemon knows it. Raises SandboxRefused, SandboxUnavailable, OSError."""
@@ -331,7 +367,24 @@ def attend(
         stack.callback(shutil.rmtree, own)
         spec = spec_of(asked, layout, own, folder, environ, terminal=terminal)
         with flat_errors():
-            return anyio.run(_attend, spec, Relay(layout, wall, folder, (ARTIFACTS, own), secrets), upstream)
+            outcome = anyio.run(_attend, spec, Relay(layout, wall, folder, (ARTIFACTS, own), secrets), upstream)
+        if not asked.commit:
+            return Ended(outcome)
+        try:
+            return Ended(outcome, committing.take(spec.workdir, f"{own}/{_COPY}", f"pmagent/guest-{wall[:8]}"))
+        except (committing.NotTaken, OSError) as error:
+            return Ended(outcome, lost=str(error))
+
+
+class Ended(NamedTuple):
+    """How a guest ended, and the commits that were taken over; ``lost``: why they could not be."""
+
+    outcome: Outcome
+    taken: committing.Taken | None = None
+    lost: str = ""
+
+
+_COPY: Final = "git"
 
 
 def _made(own: str) -> int:

@@ -6,12 +6,19 @@ from typing import Any, Final
 
 import msgspec
 
-from pmagent.actors.sandbox.spec import Outcome
-from pmagent.contracts.guests import GuestWallEnded, GuestWallStarted
+from pmagent.contracts.guest_calls import Harness
+from pmagent.contracts.guests import (
+    NAME_CHARS_MAX,
+    GuestFact,
+    GuestSessionEnded,
+    GuestSessionStarted,
+    GuestWallEnded,
+    GuestWallStarted,
+)
 from pmagent.contracts.orchestra_events import CONTACTS_MAX, NetContact
 from pmagent.contracts.payload import Payload
 from pmagent.events.errors import PmagentError
-from pmagent.guests.wall import PRESETS, Walled
+from pmagent.guests.wall import PRESETS, UNGATED, Ended, Walled
 from pmagent.service.answer import Answer, request_of
 from pmagent.service.host import Host
 from pmagent.service.operations import call
@@ -41,16 +48,26 @@ def begun(layout: Layout, wall: str, asked: Walled, operator: str) -> None:
     call(layout.workspace, OPERATION, {"started": msgspec.to_builtins(started)})
 
 
-def ended(layout: Layout, wall: str, outcome: Outcome) -> None:
+def not_started(layout: Layout, wall: str, harness: Harness, why: str) -> None:
+    """Record that it could not be started, after ``begun``."""
+    over = GuestWallEnded(
+        wall=wall, exit_code=None, signal=None, exceeded=f"not started: {why}"[:NAME_CHARS_MAX],
+        contacts=[], contacts_dropped=0, planted=[],
+    )  # fmt: skip
+    call(layout.workspace, OPERATION, {"ended": msgspec.to_builtins(over), "harness": harness})
+
+
+def ended(layout: Layout, wall: str, harness: Harness, end: Ended) -> None:
     """Record how it ended."""
+    outcome = end.outcome
     fields, kept = NetContact.__struct_fields__, outcome.contacts[:CONTACTS_MAX]
     over = GuestWallEnded(
         wall=wall, exit_code=outcome.exit_code, signal=outcome.signal, exceeded=outcome.exceeded,
         contacts=[NetContact(**{name: getattr(one, name) for name in fields}) for one in kept],
         contacts_dropped=outcome.contacts_dropped + len(outcome.contacts) - len(kept),
-        planted=list(outcome.planted),
+        planted=list(outcome.planted), branch=end.taken.branch if end.taken is not None else "",
     )  # fmt: skip
-    call(layout.workspace, OPERATION, {"ended": msgspec.to_builtins(over)})
+    call(layout.workspace, OPERATION, {"ended": msgspec.to_builtins(over), "harness": harness})
 
 
 async def note(host: Host, arguments: dict[str, Any]) -> Answer:
@@ -64,5 +81,22 @@ async def note(host: Host, arguments: dict[str, Any]) -> Answer:
     except msgspec.ValidationError as error:
         raise BadWall(f"this cannot be recorded of a wall: {error}", "use pmagent guest run") from None
     wall: str = getattr(fact, "wall")  # noqa: B009 - both kinds have one
-    event = await host.tell_draft(host.runtime.intake.fact(fact, request_of(arguments, OPERATION), "operator", wall))
+    request = request_of(arguments, OPERATION)
+    event = await host.tell_draft(host.runtime.intake.fact(fact, request, "operator", wall))
+    session = _session(fact) if arguments.get("harness", getattr(fact, "harness", "")) == UNGATED else None
+    if session is not None:
+        await host.tell_draft(host.runtime.intake.fact(session, f"{request}:session", "operator", session.session))
     return Answer(document={"position": event, "wall": wall})
+
+
+def _session(fact: Payload) -> GuestFact | None:
+    """The session of a program without hooks, which nothing else tells of."""
+    match fact:
+        case GuestWallStarted():
+            cwd = fact.writes[0]
+            return GuestSessionStarted(
+                session=fact.wall, harness=UNGATED, mode=fact.mode, cwd=cwd, how="wall", wall=fact.wall
+            )
+        case GuestWallEnded():
+            return GuestSessionEnded(session=fact.wall, reason="exit")
+    return None

@@ -192,4 +192,7 @@ def open_jobs(host: Host, kind: Kind) -> list[str]:
 def _as_request(edge: Edge, arguments: dict[str, Any]) -> Any:
     kind = edge.kind
     what = f"this is no {kind.word} that can be asked for"
-    return understood(arguments, kind.request, edge.bad, what, f"pmagent {kind.word} makes a good request")
+    fields = dict(arguments)
+    if "operator" in fields:  # a command that runs as nobody else gives none
+        fields["operator_id"] = fields.pop("operator")
+    return understood(fields, kind.request, edge.bad, what, f"pmagent {kind.word} makes a good request")

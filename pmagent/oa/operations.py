@@ -79,6 +79,14 @@ async def permit(host: Host, arguments: dict[str, Any]) -> Answer:
     return Answer(document=document, exit_code=0 if granted else 1)
 
 
+async def permits(host: Host, _: dict[str, Any]) -> Answer:
+    """The live permits, oldest first: the position that granted each, what it is for, whose it is, and until when."""
+    now = host.runtime.now()
+    found = host.runtime.engine.states["gate"].permits
+    live = {at: permit for at, permit in found.items() if permit.uses_left > 0 and now < permit.expires_at}
+    return Answer(document={"permits": [{"position": at, **msgspec.to_builtins(one)} for at, one in live.items()]})
+
+
 async def permit_release(host: Host, arguments: dict[str, Any]) -> Answer:
     """Give a permit back: ``{released, permit, …}``; exit code 1 with reasons when it is not live, or another's."""
     what, needed = "this is no release of a permit", "it needs permit and holder"

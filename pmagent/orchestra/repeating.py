@@ -36,7 +36,7 @@ def repeated(jobs: Jobs, position: int, run_id: str, *, failed: bool) -> RunRequ
         _check_kept(jobs, name, task, ended)
     return msgspec.structs.replace(
         run.asked, run_id=run_id, plan=as_written(run.plan.tasks), source=f"the plan of run {name}",
-        earlier=Earlier(run_id=run.id, done=done),
+        earlier=Earlier(run_id=run.id, done=done), operator_id=msgspec.UNSET, channel=msgspec.UNSET,
     )
 
 

@@ -24,7 +24,7 @@ from pmagent.service.host import Host, open_host
 from pmagent.service.log_files import check_files, shown
 from pmagent.service.open_work import open_work
 from pmagent.workspace.layout import Layout
-from pmagent.workspace.user_registry import EventsGone, KnownLog, Registry, check_chain, distrust, trusted
+from pmagent.workspace.user_registry import EventsGone, KnownLog, LogOlder, Registry, check_chain, distrust, trusted
 
 SURFACE: Final = "log.adopt"
 SECONDS: Final = 60.0
@@ -37,7 +37,8 @@ class NotEnded(PmagentError, exit_code=1):
 
 class Found(msgspec.Struct, frozen=True):
     """The log as it lies there: its id and end, why it is not trusted ("": it is), what
-    is open in it, where it was known before, and which events that were known are gone (0: none)."""
+    is open in it, where it was known before, which events that were known are gone (0: none), and whether it is an
+    ``older`` state of itself."""
 
     log_id: str
     position: int
@@ -48,6 +49,7 @@ class Found(msgspec.Struct, frozen=True):
     gone_from: int = 0
     gone_to: int = 0
     known_sum: str = ""
+    older: bool = False
 
 
 def look(workspace: Path) -> Found:
@@ -62,10 +64,11 @@ def look(workspace: Path) -> Found:
         with folded(workspace) as (engine, log_id, tail):
             if not log_id:
                 raise NotFound("", "")
-            found = Found(log_id, tail.position, why.message if why else "", open_work(engine, now()), uid)
+            found = Found(log_id, tail.position, why.message if why else "", open_work(engine, now()), uid,
+                          older=isinstance(why, LogOlder))  # fmt: skip
     except (NotFound, FileNotFoundError):
         trusted(layout)
-        raise NotFound(f"there is no log in {shown(layout.log)}", "pmagent up begins one") from None
+        raise NotFound(f"there is no log in {shown(layout.store.place)}", "pmagent up begins one") from None
     before = _before(known, found.log_id)
     return found if before is None else _with_losses(found, layout, before)
 
@@ -83,8 +86,9 @@ async def _adopt(workspace: Path, found: Found, operator: str) -> None:
     async with open_host(workspace, SURFACE, adopting=True) as host:
         if host.storage.log_id() != found.log_id:
             raise NotEnded("the log was exchanged meanwhile", "look again: pmagent log adopt")
+        place = shown(host.layout.store.place)[:FOLDER_CHARS_MAX]
         adopted = LogAdopted(
-            operator_id=operator, channel="cli", uid=found.uid, folder=shown(host.layout.log)[:FOLDER_CHARS_MAX],
+            operator_id=operator, channel="cli", uid=found.uid, folder=place,
             previous=found.previous[:FOLDER_CHARS_MAX], gone_from=found.gone_from, gone_to=found.gone_to,
             known_sum=found.known_sum,
         )  # fmt: skip

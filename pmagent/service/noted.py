@@ -20,10 +20,11 @@ from pmagent._origin import PLACE
 from pmagent.events.errors import PmagentError
 from pmagent.events.event import Tail
 from pmagent.events.log import LogClock, ahead_seconds
+from pmagent.events.user_state import ACCEPTED
 from pmagent.projections.core.disk import noted_halts
 from pmagent.workspace.layout import Layout
 from pmagent.workspace.settings import FILE
-from pmagent.workspace.user_registry import ACCEPTED, Registry, snapshot_digest
+from pmagent.workspace.user_registry import Registry, snapshot_digest
 
 _FILES: Final = 2
 """So many files make up a configuration."""

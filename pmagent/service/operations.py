@@ -97,6 +97,29 @@ async def figures(host: Host, _: dict[str, Any]) -> Answer:
     return Answer(document={"hours": msgspec.to_builtins(host.documents.state("figures").hours)})
 
 
+async def settings(host: Host, _: dict[str, Any]) -> Answer:
+    """The settings that hold: key, value, and where it came from. No secret is a setting; of an address, whose path may
+    be a password, only its beginning is told. Raises ConfigError, NotAccepted."""
+    import os
+
+    from pmagent.workspace.trust import resolved
+
+    found = await anyio.to_thread.run_sync(resolved, host.layout.workspace, os.environ)
+    told = [
+        {"key": key, "value": _beginning(value) if key in _ADDRESSES else value, "origin": origin}
+        for key, (value, origin) in found.origins.items()
+    ]
+    return Answer(document={"settings": told})
+
+
+_ADDRESSES: Final = ("notifications.webhook", "notifications.ntfy")
+
+
+def _beginning(address: Any) -> str:
+    scheme, there, rest = str(address).partition("://")
+    return f"{scheme}://{rest.partition('/')[0].rpartition('@')[2]}/…" if there else ""
+
+
 async def rebuild(host: Host, _: dict[str, Any]) -> Answer:
     """Write every document that is not on disk as the log says."""
     return _rebuilt(*await host.writer.rewrite())

@@ -65,18 +65,18 @@ def log_gone(layout: Layout) -> LogGone | None:
     if layout.store.exists():
         return None
     for place in (layout.folder / "data" / "log", layout.folder / "log"):
-        if place != layout.log and log_in(place).exists():
-            return LogGone(
-                f"there is no log in {layout.log}, and one in {place}",
-                f"move {place} and the blobs beside it to {layout.log.parent}, or change log_dir under [storage]",
-            )
+        if (place != layout.log or layout.evidence.database) and log_in(place).exists():
+            mend = f"move {place} and the blobs beside it to {layout.log.parent}, or change log_dir under [storage]"
+            if layout.evidence.database:
+                mend = f"pmagent log copy {place} {layout.store.place}, or take log under [storage] away"
+            return LogGone(f"there is no log in {layout.store.place}, and one in {place}", mend)
     mention = next(_tellers(layout.workspace), None)
     if mention is None:
         return None
     document, log_id = mention
     which = f"log {log_id}" if log_id else "a log"
     return LogGone(
-        f"{document} was written from {which}, and there is no log in {layout.log}",
+        f"{document} was written from {which}, and there is no log in {layout.store.place}",
         f"bring that log back, with its blobs; {NEW_LOG} begins another one, also in a fresh clone, which has none",
     )
 
@@ -86,7 +86,7 @@ def begin_log(layout: Layout) -> str:
     PmagentError where there is one; RegistryUnusable."""
     store = layout.store
     if store.exists():
-        raise PmagentError(f"there is a log in {layout.log}", "move it away first, with the blobs beside it")
+        raise PmagentError(f"there is a log in {store.place}", "move it away first, with the blobs beside it")
     layout.prepare()
     with store.lease("init") as lease, closing(lease.open()) as storage:
         Registry().note(layout.workspace, describe(layout, storage.log_id()))

@@ -194,6 +194,12 @@ class StorageSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     log_dir: Annotated[
         str, Meta(description="the folder of the log and its blobs, from the workspace on; else .pmagent/data")
     ] = ""
+    log: Annotated[
+        str, Meta(description="the address of a log in PostgreSQL, in place of the folder; without a password")
+    ] = ""
+    replicated: Annotated[
+        bool, Meta(description="whether an event counts only when a standby of that database has it")
+    ] = True
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -248,7 +254,7 @@ def _setting(section: str, field: msgspec.structs.FieldInfo) -> Setting:
     return Setting(key, variable, text, field.default, _kind(described))
 
 
-_FILE_ONLY: Final = ("storage.log_dir", "kernel.surfaces")
+_FILE_ONLY: Final = ("storage.log_dir", "storage.log", "storage.replicated", "kernel.surfaces")
 """Settings without variables: a variable would give every workspace the same log, or excuse a lack of surfaces that
 nobody has accepted."""
 

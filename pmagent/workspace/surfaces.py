@@ -17,7 +17,7 @@ from pmagent.contracts.checks import CheckResult
 from pmagent.contracts.kernel import SURFACE_BYTES_MAX, KernelObserved, SurfaceReading
 from pmagent.events.atomic import write_atomic
 from pmagent.events.event import format_time
-from pmagent.events.evidence import evidence
+from pmagent.events.evidence import evidence, log_of
 from pmagent.oa.guards import kernel_surfaces, log
 from pmagent.oa.guards.reading import Given
 from pmagent.oa.guards.report import Findings
@@ -130,7 +130,8 @@ def _computed(
     )
     draft = _given(workspace, old | documents(old, given), paths)
     checks = [_check(name, guard(draft)) for name, guard in CHECKS.items()]
-    if evidence(workspace).log.is_dir():
+    kept = evidence(workspace)
+    if kept.log.is_dir() or (kept.database and log_of(workspace, kept).exists()):
         checks.append(_check(LOG_CHECK, log.log_integrity(draft)))
     return documents(old, msgspec.structs.replace(given, checks=[*checks, *further]))
 

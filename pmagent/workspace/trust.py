@@ -25,13 +25,13 @@ from pmagent.actors.orchestra.planning.config import read_config
 from pmagent.clean import clean_line
 from pmagent.contracts.orchestra_config import OrchestraConfig
 from pmagent.events.errors import PmagentError
-from pmagent.events.user_state import VARIABLE
+from pmagent.events.user_state import ACCEPTED, VARIABLE
 from pmagent.orchestra.paths import normalized
 from pmagent.orchestra.request import DEFAULTS, of_workspace
 from pmagent.service.log_files import shown
 from pmagent.workspace.layout import POLICY
 from pmagent.workspace.settings import FILE, Resolved, Settings, raw_of, resolve, settings_table
-from pmagent.workspace.user_registry import ACCEPTED, Registry
+from pmagent.workspace.user_registry import Registry
 
 LINES_MAX: Final = 20
 LINE_CHARS_MAX: Final = 400
@@ -48,7 +48,7 @@ _HARMLESS: Final = frozenset((
 _NARROWEST: Final[dict[str, object]] = {
     "kernel.surfaces": "required",
     "reasoning.engine": "rules", "pla.credentials": "refuse", "pla.two_persons": True, "pla.device_serial": None,
-    "notifications.smtp_tls": "starttls",
+    "notifications.smtp_tls": "starttls", "storage.replicated": True,
 }  # fmt: skip
 """The value of a setting that gives least, where that is not "" or false."""
 _PRICES: Final = ("input_usd", "output_usd")

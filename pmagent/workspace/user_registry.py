@@ -26,7 +26,8 @@ from pmagent.events.errors import CorruptLog, NotFound, PmagentError
 from pmagent.events.event import Event, Tail
 from pmagent.events.evidence import log_in
 from pmagent.events.storage import Storage
-from pmagent.events.user_state import state_folder
+from pmagent.events.store import is_address
+from pmagent.events.user_state import ACCEPTED, entry_name, state_folder
 from pmagent.service.log_files import check_files, shown
 from pmagent.workspace.git import GitSilent, tracked
 from pmagent.workspace.layout import Layout
@@ -34,10 +35,12 @@ from pmagent.workspace.layout import Layout
 NEW_LOG: Final = "pmagent init --new-log"
 """The command that begins a log where another one was."""
 
+ACCEPT_RESTORE: Final = "pmagent log accept-restore"
+"""The command that goes on with a log that lost events."""
+
 ADOPT: Final = "pmagent log adopt shows what is open in it and ends that; reading it needs nothing"
 
 LOGS: Final = "logs"
-ACCEPTED: Final = "accepted"
 OPERATORS: Final = "operators"
 """The registry's parts: logs, the configurations that this user has accepted (``pmagent.workspace.trust``), and the
 files of operators that this user's commands wrote."""
@@ -61,21 +64,35 @@ class LogUnknown(LogNotTrusted):
 class EventsGone(CorruptLog):
     """Events that were durable here are gone: the log is shorter, or another chain."""
 
-    def __init__(self, first: int, last: int, why: str) -> None:
+    def __init__(self, first: int, last: int, why: str, adopting: str = "pmagent log adopt") -> None:
         super().__init__("", 0, first, f"events {first} to {last} were here and are gone: {why}")
         kept = f"; pmagent log export --until {first - 1} saves what is left" if first > 1 else ""
         self.message = f"events {first} to {last} were here and are gone: {why}"
-        self.hint = f"restore the log from a copy, or go on without them: pmagent log adopt{kept}"
+        self.hint = f"restore the log from a copy, or go on without them: {adopting}{kept}"
+
+
+class LogOlder(PmagentError, exit_code=4):
+    """The log, or the database that holds it, is an older state than was seen here: a server came back, or a backup."""
+
+    def __init__(self, found: tuple[int, int], known: tuple[int, int], place: str) -> None:
+        now, before = (f"epoch {epoch} on timeline {timeline}" for epoch, timeline in (found, known))
+        super().__init__(
+            f"{shown(place)} is older than the log that was here: {now}, and {before} was known",
+            f"bring the newer database back, or go on with this one: {ACCEPT_RESTORE}",
+        )
 
 
 class LogMissing(PmagentError, exit_code=4):
     """The registry knows a log of this workspace that is not there any more. ``position``: how far it was durable."""
 
-    def __init__(self, known: KnownLog, place: Path) -> None:
+    def __init__(self, known: KnownLog, place: str) -> None:
         where, name = shown(place), f"log {known.log_id}"
         if known.folder != _text(os.path.realpath(place)) and log_in(Path(known.folder)).exists():
             what = f"{name} lies in {shown(known.folder)}, and there is none in {where}, where the settings look"
-            mend = f"move it and the blobs beside it to {shown(place.parent)}, or change log_dir under [storage] back"
+            mend = f"pmagent log copy {shown(known.folder)} {where}, or take log under [storage] away"
+            if not is_address(place):
+                there = shown(Path(place).parent)
+                mend = f"move it and the blobs beside it to {there}, or change log_dir under [storage] back"
         else:
             gone = f"; its events 1 to {known.position} are gone" if known.position else ""
             what = f"{name} was here, and {where} holds none{gone}"
@@ -86,7 +103,9 @@ class LogMissing(PmagentError, exit_code=4):
 
 class KnownLog(msgspec.Struct, frozen=True, kw_only=True):
     """The registry's entry of a log. ``uid`` owns its files; ``snapshot`` is the SHA-256 of the only snapshot of its
-    folded state that counts ("": none)."""
+    folded state that counts ("": none). ``epoch`` and ``timeline``: its age (``pmagent.events.storage.Storage.age``).
+    ``next_folder``, ``next_device``, ``next_inode``: where a command of this user has copied it to, before it closed
+    it; it is known there, too."""
 
     workspace: str
     folder: str
@@ -97,6 +116,11 @@ class KnownLog(msgspec.Struct, frozen=True, kw_only=True):
     position: int = 0
     sum: str = Tail().sum
     snapshot: str = ""
+    epoch: int = 0
+    timeline: int = 0
+    next_folder: str = ""
+    next_device: int = 0
+    next_inode: int = 0
 
     @property
     def mark(self) -> tuple[int, int]:
@@ -158,12 +182,12 @@ class Registry:
         """The entry of the log of ``workspace``. Raises RegistryUnusable."""
         return self.read(LOGS, workspace, KnownLog)
 
-    def known_at(self, log_id: str) -> Iterator[KnownLog]:
-        """Where a log with this id is known. Raises RegistryUnusable."""
+    def known_at(self, log_id: str = "") -> Iterator[KnownLog]:
+        """Where a log with this id ("": any) is known. Raises RegistryUnusable."""
         self._check()
         for path in sorted((self.folder / LOGS).glob("*.json")):
             known = self._read(path, KnownLog)
-            if known is not None and known.log_id == log_id:
+            if known is not None and log_id in ("", known.log_id):
                 yield known
 
     def note(self, workspace: Path, known: KnownLog) -> None:
@@ -176,8 +200,7 @@ class Registry:
 
     def path(self, part: str, workspace: Path) -> Path:
         """Where the entry of ``workspace`` in ``part`` lies. Raises RegistryUnusable."""
-        name = sha256(os.fsencode(os.path.realpath(workspace))).hexdigest()[:40]
-        return self.folder / part / f"{name}.json"
+        return self.folder / part / entry_name(workspace)
 
     def _read(self, path: Path, kind: type[T]) -> T | None:
         self._check()
@@ -229,7 +252,7 @@ def trusted(layout: Layout, registry: Registry | None = None) -> KnownLog | None
     log_id = _id_of(layout)
     if log_id is None:
         if known is not None:
-            raise LogMissing(known, layout.log)
+            raise LogMissing(known, layout.store.place)
         check_files(layout, None)
         return None
     check_files(layout, known.uid if known is not None else None)
@@ -242,6 +265,11 @@ def trusted(layout: Layout, registry: Registry | None = None) -> KnownLog | None
         raise _unknown(layout, log_id)
     check_chain(layout, known)
     found = layout.store.identity()
+    if (_text(found.place), *found.mark) == (known.next_folder, known.next_device, known.next_inode):
+        return describe(layout, log_id, Tail(known.position, sum=known.sum))
+    age, known_age = layout.store.age(), (known.epoch, known.timeline)
+    if any(here < before for here, before in zip(age, known_age, strict=True)):
+        raise LogOlder(age, known_age, layout.store.place)
     if _text(found.place) != known.folder:
         what = f"log {log_id} was known in {shown(known.folder)}, and lies in {shown(found.place)} now"
         raise LogNotTrusted(f"{what}: it was moved or copied", ADOPT)
@@ -256,10 +284,11 @@ def check_chain(layout: Layout, known: KnownLog) -> None:
     if not known.position:
         return
     last, sum_ = layout.store.written(known.position)
+    adopting = (ACCEPT_RESTORE,) if layout.evidence.database else ()
     if last < known.position:
-        raise EventsGone(last + 1, known.position, f"the log ends at position {last}")
+        raise EventsGone(last + 1, known.position, f"the log ends at position {last}", *adopting)
     if sum_ != known.sum:
-        raise EventsGone(1, known.position, f"the chain has another sum at position {known.position}")
+        raise EventsGone(1, known.position, f"the chain has another sum at position {known.position}", *adopting)
 
 
 def admit(layout: Layout, open_work: Callable[[], Sequence[str]]) -> tuple[KnownLog | None, str]:
@@ -277,7 +306,8 @@ def admit(layout: Layout, open_work: Callable[[], Sequence[str]]) -> tuple[Known
             raise LogNotTrusted(f"{unknown.message}; {why}", unknown.hint) from None
     known = describe(layout, _id_of(layout) or "")
     Registry().note(layout.workspace, known)
-    return known, f"the log in {shown(layout.log)} is registered as this user's own (an earlier release began it)"
+    who = "another machine or user" if layout.evidence.database else "an earlier release"
+    return known, f"the log in {shown(layout.store.place)} is registered as this user's own ({who} began it)"
 
 
 def check_before(layout: Layout) -> None:
@@ -294,6 +324,7 @@ def describe(layout: Layout, log_id: str, tail: Tail | None = None) -> KnownLog:
     return KnownLog(
         workspace=_text(os.path.realpath(layout.workspace)), folder=_text(found.place), log_id=log_id,
         device=found.mark[0], inode=found.mark[1], uid=found.owner, position=tail.position, sum=tail.sum,
+        epoch=(age := layout.store.age())[0], timeline=age[1],
     )  # fmt: skip
 
 
@@ -329,6 +360,7 @@ class Keeper:
         self._known = known or describe(layout, storage.log_id(), storage.tail())
         self._durable = (self._known.position, self._known.sum)
         self._snapshot = self._known.snapshot
+        self._storage = storage
         self._written = known
         if known is None and not idle:  # a log that nobody registered would be a stranger at its next start
             self.register()
@@ -348,8 +380,7 @@ class Keeper:
 
     def register(self) -> None:
         """Write the entry. Raises RegistryUnusable, OSError."""
-        known = self._current()
-        Registry().note(self._layout.workspace, known)
+        Registry().note(self._layout.workspace, known := self._current())
         self._written, self.idle = known, False
 
     def write(self) -> None:
@@ -366,7 +397,10 @@ class Keeper:
 
     def _current(self) -> KnownLog:
         position, sum = self._durable  # in one piece: it is written in a thread
-        return msgspec.structs.replace(self._known, position=position, sum=sum, snapshot=self._snapshot)
+        epoch, timeline = self._storage.age
+        return msgspec.structs.replace(
+            self._known, position=position, sum=sum, snapshot=self._snapshot, epoch=epoch, timeline=timeline
+        )
 
 
 def _stranger(layout: Layout, log_id: str, registry: Registry) -> LogNotTrusted:
@@ -375,12 +409,12 @@ def _stranger(layout: Layout, log_id: str, registry: Registry) -> LogNotTrusted:
         return _unknown(layout, log_id)
     there = others[0]
     how = "the workspace was moved from" if layout.store.identity().mark == there.mark else "it is a copy of the log in"
-    what = f"log {log_id} in {shown(layout.log)} is not known here: {how} {shown(there.workspace)}"
+    what = f"log {log_id} in {shown(layout.store.place)} is not known here: {how} {shown(there.workspace)}"
     return LogNotTrusted(what, ADOPT)
 
 
 def _unknown(layout: Layout, log_id: str) -> LogUnknown:
-    return LogUnknown(f"log {log_id} in {shown(layout.log)} is not one that this user began", ADOPT)
+    return LogUnknown(f"log {log_id} in {shown(layout.store.place)} is not one that this user began", ADOPT)
 
 
 def _check_origin(layout: Layout, unknown: LogUnknown) -> None:

@@ -73,7 +73,7 @@ def test_an_artifact_is_taken_away_as_a_file(
     visit = enter(LOOKING)
     visit.go(f"/runs/{run}")
     with visit.page.expect_download() as download:
-        visit.page.locator("a[href$='/stdout']").first.click()
+        visit.page.locator("a[download][href$='/stdout']").first.click()
     assert download.value.suggested_filename == "stdout"
     download.value.save_as(tmp_path / "taken")
     assert (tmp_path / "taken").read_bytes() == b"[dry run] nothing was started\n"
@@ -91,13 +91,15 @@ def test_a_long_run_is_folded_has_contents_and_fits_on_paper(
     page = visit.page
     visit.go(f"/runs/{run}")
     table = page.get_by_role("table", name="Tasks, in the plan's order")
-    expect(table).to_be_hidden()
-    page.get_by_text("40 tasks", exact=True).click()
-    expect(table).to_be_visible()
-    contents = page.get_by_role("navigation", name="On this page")
-    contents.get_by_role("link", name="Time").click()
-    expect(contents).to_be_in_viewport()
+    expect(table).to_have_count(0)
+    parts = page.get_by_role("navigation", name="Parts of this run")
+    parts.get_by_role("link", name="Time").click()
     expect(page.get_by_role("heading", name="Time")).to_be_in_viewport()
+    parts.get_by_role("link", name="Tasks").click()
+    expect(table).to_be_visible()
+    expect(table.get_by_role("row")).to_have_count(41)
+    parts.get_by_role("link", name="All").click()
+    expect(page.get_by_text("40 tasks", exact=True)).to_be_visible()
     page.emulate_media(media="print")
     drawn = page.locator("figure.drawing svg").first.bounding_box()
     assert drawn

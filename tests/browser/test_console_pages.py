@@ -38,7 +38,7 @@ PRINTED = """() => [getComputedStyle(document.documentElement).backgroundColor,
 """The background of a page on paper, and whether its heading is dark."""
 
 
-PLAIN = 16
+PLAIN = 24
 """So many of the pages came about before anything hostile did."""
 
 Theme = Literal["light", "dark"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
 
@@ -10,10 +12,12 @@ import pytest
 from pmagent.events.disk import RealDisk
 from pmagent.events.evidence import log_in
 from pmagent.events.memory import MemoryStorage
+from pmagent.events.postgres.store import PostgresLog
 from pmagent.events.store import LogStore
 from tests.support.logs import open_segments
 from tests.support.memory_disk import MemoryDisk
 from tests.support.memory_log import MemoryLog
+from tests.support.postgres import Server, one_server
 from tests.support.storage_contract import MakeStorage, MakeStore, StorageContract, StoreContract
 
 
@@ -68,3 +72,32 @@ class TestSegmentStore(StoreContract):
     def again(self, store: LogStore) -> LogStore:
         """As another process would make it."""
         return log_in(Path(store.place), 1 << 26)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    """A PostgreSQL server."""
+    with one_server() as made:
+        yield made
+
+
+class TestPostgres(StorageContract):
+    """Pages in a database."""
+
+    @pytest.fixture
+    def make(self, server: Server, tmp_path: Path) -> Iterator[MakeStorage]:
+        """Each time by a holder that takes the log over from the one before."""
+        address = server.new_log()
+        with ExitStack() as held:
+            yield lambda: held.enter_context(
+                PostgresLog(address, tmp_path, replicated=False).lease("tests", seize=True)
+            ).open()
+
+
+class TestPostgresStore(StoreContract):
+    """Logs in one database."""
+
+    @pytest.fixture
+    def make(self, server: Server, tmp_path: Path) -> MakeStore:
+        """Each with a name of its own."""
+        return lambda: PostgresLog(server.new_log(), tmp_path / "blobs", replicated=False)

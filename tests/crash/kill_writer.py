@@ -12,21 +12,33 @@ import random
 import sys
 from functools import partial
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 from pmagent.events.commit import Committer
 from pmagent.events.event import Draft
 from pmagent.events.evidence import log_in
 from pmagent.events.log import now, opening_events
+from pmagent.events.postgres.address import parse_address
+from pmagent.events.postgres.store import PostgresLog
 from pmagent.events.sequencer import Sequencer
+from pmagent.events.store import LogStore, is_address
 from tests.support.forked import Fork, serve
 
 SEGMENT_BYTES = 20_000
 
 
+def store_of(place: str) -> LogStore:
+    """The log in a folder, or in PostgreSQL, where its writers on this machine share a lock."""
+    if not is_address(place):
+        return log_in(Path(place), SEGMENT_BYTES)
+    lock = Path(parse_qs(urlsplit(place).query)["host"][0].partition(",")[0]).parent / "LOCK"
+    return PostgresLog(parse_address(place), lock.parent / "blobs", lock)
+
+
 def write(folder: str, seed: int, out: int) -> None:
     """Open and append until killed; each acknowledged batch is told at once."""
     chance = random.Random(seed)
-    with log_in(Path(folder), SEGMENT_BYTES).lease("a test") as lease:
+    with store_of(folder).lease("a test") as lease:
         storage = lease.open()
         sequencer = Sequencer(storage.tail())
         committer = Committer(storage)

@@ -146,10 +146,25 @@ def test_a_repository_without_python_is_surveyed(tmp_path: Path) -> None:
     assert (found.files, found.graphs, found.unparsed, found.examined["python_files"]) == (["README"], [], [], 0)
 
 
-def test_files_that_end_the_process_are_left_out_and_told(
+def test_it_does_not_matter_how_many_processes_read(
     source: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(surveys, "_CHILD", TROUBLE)
+    source.commit("Grow", {f"src/more{number}.py": f"x{number} = eval(text)\n" for number in range(40)})
+    found = []
+    for name, processors in (("one", {0}), ("three", {0, 1, 2})):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _, held=processors: held)
+        found.append(survey(source, tmp_path, name))
+    assert found[0] == found[1]
+    assert found[0].counts["security.evaluation"] == 40
+
+
+@pytest.mark.parametrize("processors", [{0}, {0, 1}])
+def test_files_that_end_the_process_are_left_out_and_told(
+    source: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, processors: set[int]
+) -> None:
+    monkeypatch.setattr(surveys, "_CHILD", TROUBLE)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: processors)
     source.commit(
         "Harm",
         {

@@ -24,10 +24,13 @@ ASK = r"""
 ask() { # TOOL COMMAND: what the administrator's hook is told of a call; its exit code
     python3 -I -S - "$1" "$2" <<'END'
 import json, subprocess, sys
-hooks = json.load(open("/etc/claude-code/managed-settings.json"))["hooks"]["PreToolUse"][0]["hooks"][0]
-call = {"session_id": "s-1", "hook_event_name": "PreToolUse", "tool_name": sys.argv[1], "tool_use_id": "t",
+hooks = json.load(open("/etc/claude-code/managed-settings.json"))["hooks"]
+call = {"session_id": "s-1", "source": "startup", "tool_name": sys.argv[1], "tool_use_id": "t",
         "tool_input": {"command": sys.argv[2]}, "cwd": "/", "transcript_path": "/artifacts/.claude/t.jsonl"}
-done = subprocess.run([hooks["command"], *hooks["args"]], input=json.dumps(call), capture_output=True, text=True)
+for event in "SessionStart", "PreToolUse":
+    hook = hooks[event][0]["hooks"][0]
+    words = [hook["command"], *hook["args"]]
+    done = subprocess.run(words, input=json.dumps(call), capture_output=True, text=True)
 print(done.returncode, done.stdout, done.stderr)
 END
 }
@@ -152,6 +155,66 @@ def test_it_has_a_terminal_of_its_own(workspace: Path) -> None:
     assert b"33 77" in shown
 
 
+def test_any_program_is_walled_and_its_session_says_that_nothing_gated_it(workspace: Path) -> None:
+    words = ["guest", "run", "--ungated", "--", "sh", "-c", "cat .pmagent/policy.yaml; echo made > file; exit 4"]
+    done = pmagent(workspace, *words)
+    assert done.code == 4, done.errors
+    assert (workspace / "file").read_text() == "made\n"
+    (shown,) = pmagent(workspace, "guests", "--format", "json").document["sessions"]
+    assert (shown["harness"], shown["mode"], shown["proof"]) == ("script", "observe", "not_proven")
+    assert shown["wall"]
+    assert "walled, not gated" in pmagent(workspace, "guests").text
+    assert pmagent(workspace, "replay").code == 0
+
+
+GIT_ATTACKS = (
+    "echo 'touch RAN' > .git/hooks/post-checkout; chmod +x .git/hooks/post-checkout",
+    "git config core.fsmonitor 'touch RAN'; git config core.hooksPath hooks; git config filter.x.clean 'touch RAN'",
+    "echo '* filter=x' > .git/info/attributes", "echo /tmp > .git/commondir", "echo x > .git/objects/info/alternates",
+    "rm -rf .git/objects/?? .git/refs .git/outside; echo x > .git/outside/x", "echo broken > .git/HEAD",
+    "mv .git moved", "rm -rf .git; mkdir .git", "echo 'gitdir: /tmp/x' > .git",
+    "mkdir -p sub && cd sub && git init -q && git config core.fsmonitor 'touch RAN'",
+    "mkdir -p .git/modules/m .git/worktrees/w; echo 'touch RAN' > .git/modules/m/config",
+)  # fmt: skip
+
+
+def test_it_commits_in_a_copy_and_nothing_of_it_runs_outside(workspace: Path) -> None:
+    def git(*words: str) -> str:
+        done = subprocess.run(["git", *words], cwd=workspace, capture_output=True, text=True, check=True, env=who)
+        return done.stdout.strip()
+
+    names = [f"GIT_{one}_{part}" for one in ("AUTHOR", "COMMITTER") for part in ("NAME", "EMAIL")]
+    who = {**os.environ, **dict.fromkeys(names, "a@b")}
+    git("init", "-q", "-b", "main")
+    (workspace / "a.txt").write_text("first\n")
+    git("add", "a.txt")
+    git("commit", "-qm", "first")
+    identity = "git config user.name g && git config user.email g@h && "
+    work = f"{identity} echo 2 > b.txt && git add b.txt && git commit -qm second"
+    attacks = "; ".join(f"({attack}) 2>/dev/null" for attack in GIT_ATTACKS)
+    run = ("guest", "run", "--ungated", "--commit", "--", "sh", "-c")
+    done = pmagent(workspace, *run, work)
+    assert done.code == 0, done.errors
+    assert "1 as the branch pmagent/guest-" in done.errors
+    (branch,) = git("branch", "--format=%(refname:short)", "--list", "pmagent/*").split()
+    assert git("log", "--format=%an %s", branch) == "g second\na@b first"
+    git("reset", "-q", branch)
+    before = {path: path.read_bytes() for path in (workspace / ".git").rglob("*") if path.is_file()}
+    assert pmagent(workspace, *run, f"{attacks}; exit 0").code == 0
+    assert {path: path.read_bytes() for path in (workspace / ".git").rglob("*") if path.is_file()} == before
+    for words in (("status",), ("checkout", "-q", "-b", "other"), ("log",), ("fsck",), ("gc", "-q"), ("diff", "HEAD")):
+        git(*words)
+        assert not list(workspace.rglob("RAN"))
+
+
+def test_a_wall_that_cannot_be_built_has_ended_in_the_log(workspace: Path) -> None:
+    done = pmagent(workspace, "guest", "run", "--ungated", "--write", "/etc", "--", "sh")
+    assert done.code == 7, done.errors
+    assert '"exceeded":"not started: ' in pmagent(workspace, "log", "export").text
+    (shown,) = pmagent(workspace, "guests", "--format", "json").document["sessions"]
+    assert shown["proof"] == "not_proven"
+
+
 def test_without_a_daemon_nothing_is_started(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     Layout(tmp_path).prepare()
@@ -163,3 +226,4 @@ def test_without_a_daemon_nothing_is_started(tmp_path: Path) -> None:
 def test_a_program_of_no_known_harness_is_a_usage_error(tmp_path: Path) -> None:
     assert pmagent(tmp_path, "guest", "run", "--", "bash").code == 2
     assert pmagent(tmp_path, "guest", "run").code == 2
+    assert pmagent(tmp_path, "guest", "run", "--ungated", "--login", "--", "bash").code == 2

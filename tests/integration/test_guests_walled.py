@@ -1,9 +1,13 @@
-"""Claude Code and Codex themselves behind the wall, with a policy that lets them try everything."""
+"""The real programs behind the wall, with a policy that lets them try everything."""
 
 from __future__ import annotations
 
 import os
+import shutil
+import ssl
+import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -11,12 +15,14 @@ import pytest
 from pmagent.actors.sandbox.egress.upstream import Upstream
 from pmagent.guests.wall import Walled, attend
 from pmagent.guests.walls import begun, ended
-from tests.support.guest_models import Turn
-from tests.support.guests import Place, installed, place
+from tests.support.commands import SECONDS
+from tests.support.guest_models import Turn, served
+from tests.support.guests import Place, installed, of, place
 
 pytestmark = [installed, pytest.mark.slow]
 
-HARNESSES = pytest.mark.parametrize("harness", ["claude", "codex"])
+HARNESSES = of("claude", "codex", "gemini", "opencode")
+TWO = of("claude", "codex")
 HOST = "model.test"
 
 
@@ -28,23 +34,50 @@ def here(tmp_path: Path) -> Iterator[Place]:
         yield made
 
 
+@contextmanager
+def secured(here: Place) -> Iterator[int]:
+    """The port of the models with TLS; their certificate lies in the workspace. What Node.js fetches goes through
+    tunnels, and those lead to TLS alone."""
+    program = shutil.which("openssl")
+    if program is None:
+        pytest.skip("openssl is not installed")
+    key, certificate = here.home / "key.pem", here.workspace / "ca.pem"
+    words = ("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30", "-subj", f"/CN={HOST}")
+    names = ("-addext", f"subjectAltName=DNS:{HOST}", "-keyout", str(key), "-out", str(certificate))
+    subprocess.run([program, *words, *names], check=True, capture_output=True, timeout=SECONDS)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    with served(here.models, context) as port:
+        yield port
+
+
 def walled(here: Place, harness: str, *turns: Turn) -> None:
     """Let an agent do that behind the wall; its model is reached by the proxy."""
-    port = int(here.models.url.rpartition(":")[2])
+    with secured(here) if harness == "gemini" else nullcontext(int(here.models.url.rpartition(":")[2])) as port:
+        started(here, harness, port, turns)
+
+
+def started(here: Place, harness: str, port: int, turns: tuple[Turn, ...]) -> None:
 
     async def ask(_name: str, _port: int) -> list[tuple[str, int]]:
         return [("127.0.0.1", port)]
 
-    config = here.home / ".codex/config.toml"
-    config.write_text(config.read_text().replace(here.models.url, f"http://{HOST}"))
-    environ = {**os.environ, **here.environ, "ANTHROPIC_BASE_URL": f"http://{HOST}"}
-    passed = tuple(name for name in environ if name in here.environ and name not in ("PATH", "HOME", "TMPDIR"))
+    for path in (".codex/config.toml", ".config/opencode/opencode.json"):
+        config = here.home / path
+        config.write_text(config.read_text().replace(here.models.url, f"http://{HOST}"))
+    environ = {
+        **os.environ, **here.environ, "ANTHROPIC_BASE_URL": f"http://{HOST}",
+        "GOOGLE_GEMINI_BASE_URL": f"https://{HOST}", "NODE_EXTRA_CA_CERTS": str(here.workspace / "ca.pem"),
+        "OPENCODE_CONFIG_CONTENT": config.read_text(),  # its settings lie in another folder than its keys
+    }  # fmt: skip
+    own = {*here.environ, "OPENCODE_CONFIG_CONTENT", "NODE_EXTRA_CA_CERTS"} - {"PATH", "HOME", "TMPDIR"}
+    passed = tuple(name for name in environ if name in own)
     words = tuple(here.command(harness, *turns))
     asked = Walled(harness=harness, words=words, wait=0, hosts=(HOST,), login=True, env=passed)  # type: ignore[arg-type]
     begun(here.layout, "wall", asked, "ada")
-    outcome = attend(asked, here.layout, "wall", environ, terminal=False, upstream=Upstream(ask, lambda *_: ""))
-    ended(here.layout, "wall", outcome)
-    assert outcome.exit_code == 0, outcome
+    end = attend(asked, here.layout, "wall", environ, terminal=False, upstream=Upstream(ask, lambda *_: ""))
+    ended(here.layout, "wall", asked.harness, end)
+    assert end.outcome.exit_code == 0, end
 
 
 @HARNESSES
@@ -60,7 +93,7 @@ def test_it_works_behind_the_wall_under_the_gate(here: Place, harness: str) -> N
     assert HOST in {contact.host for contact in over.contacts if contact.verdict == "allowed"}
 
 
-@HARNESSES
+@TWO
 def test_what_the_policy_lets_it_try_the_wall_keeps_it_from(here: Place, harness: str) -> None:
     """It may run a script that switches hooks off, reads the log, ends the daemon and reaches another host."""
     here.policy("allow Bash(*)", "allow Read(**)")

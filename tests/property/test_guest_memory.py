@@ -17,7 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pmagent.guests
-from pmagent.actors.guests.judge import judge
+from pmagent.actors.guests.judge import _Known, judge
+from pmagent.actors.guests.matching import hints_of, holds, names_tool, parts_of, pattern
 from pmagent.contracts.guest_calls import Call, Command, Layer, Policy, Rule, Situation, When
 from pmagent.guests import facts, shell
 from pmagent.guests.files import Files, NotResolved
@@ -25,6 +26,7 @@ from pmagent.guests.gathered import Gathered
 from pmagent.guests.keys import mac
 from tests.property.test_guest_policy import calls, made_rules, policies, situations
 from tests.support.effort import examples
+from tests.support.policies import NORMAL
 
 LINES: Final = (
     "cat a", "cat a/b > c", "rm -rf a", "cp a b", "ln -s a b", "cd a && cat b", "mv a c", "cat *", "ls a/*",
@@ -162,6 +164,28 @@ def test_verdicts_are_those_that_would_be_given_anew(
         _, situation, time = drawn[other % len(drawn)]
         situation = msgspec.structs.replace(situation, time=time)
         assert judge(asked, policy, situation) == judge(asked, Policy(layers=layers, digest="d"), situation)
+
+
+@given(policies, calls)
+def test_rules_are_found_by_how_they_begin(policy: Policy, asked: Call) -> None:
+    known = _Known(policy)
+    found = [rule for layer in policy.layers for rule in layer.rules]
+    for part in (*parts_of(asked), *hints_of(asked)):
+        matches = [(number, pattern(rule.match)) for number, rule in enumerate(found)]
+        speak = [
+            number for number, one in matches
+            if (holds(one, part, asked.root, strict=True) if one.parts else names_tool(one, asked))
+        ]  # fmt: skip
+        assert [hit.held.number for hit in known.hits(part, asked)] == speak
+
+
+def test_a_rule_is_found_whatever_the_case() -> None:
+    rules = [Rule(id="no", match="Read(./Private/**)", answer="deny"), Rule(id="yes", match="Read", answer="allow")]
+    policy = Policy(layers=[Layer(name="project", rules=rules)], digest="d")
+    for path, answer in (("/w/private/a", "deny"), ("/w/Private", "deny"), ("/w/a/private", "allow")):
+        asked = Call(harness="claude", session="s", tool="Read", kind="read", root="/w", reads=[path])
+        assert judge(asked, policy, NORMAL).answer == answer
+        assert judge(msgspec.structs.replace(asked, reads=["/w"], trees=["/w"]), policy, NORMAL).answer == "ask"
 
 
 def test_a_rule_holds_as_long_as_it_says() -> None:

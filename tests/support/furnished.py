@@ -7,6 +7,7 @@ import json
 import zlib
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import quote
 
 import msgspec
 
@@ -121,8 +122,19 @@ class Furnished:
             "/", "/approvals", f"/approvals/{proposal}", "/runs", f"/runs/{run}", f"/runs/{run}/tasks/{tasks[0]}",
             f"/runs/{run}/tasks/{tasks[-3]}", "/audits", *(f"/audits/{audit['audit_id']}" for audit in audits[:1]),
             "/sessions", f"/sessions/{session}", "/log?n=20", f"/log/{self._deepest()[0]}", "/integrity", "/help",
-            "/no-such-page",
+            f"/runs/{run}?tab=graph", f"/runs/{run}?tab=tasks", f"/runs/{run}?tab=artifacts", self._file(run),
+            f"/runs/compare?a={station.document('runs')['runs'][-1]['run_id']}&b={run}", "/search?q=docs", "/settings",
+            "/workspaces", "/no-such-page",
         ]  # fmt: skip
+
+    def _file(self, run: str) -> str:
+        """The page of a file that the run left."""
+        (task, *_) = [one["task_id"] for one in self.station.document("runs", run)["tasks"]]
+        left = [line["data"]["artifacts"] for line in self.station.lines("--type", "task.exited", "--correlation", run)]
+        first = next((one for files in left for one in files), None)
+        if first is None:
+            return f"/runs/{run}/tasks/{task}"
+        return f"/runs/{run}/view/{first['checksum']}/{quote(first['path'].rpartition('/')[2], safe='')}"
 
     def _deepest(self) -> tuple[int, int]:
         """The event before the longest chain that ends with one of which nothing came, and how long that is."""

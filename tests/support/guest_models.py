@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+import ssl
 import threading
 import zlib
 from collections.abc import Iterator
@@ -66,7 +67,8 @@ class Models:
         self.results = [json.dumps(part.get("content")) for part in returned]
         turn = _turn([part["text"] for part in said if part.get("type") == "text"], len(returned))
         usage = {"input_tokens": 1, "output_tokens": 1}
-        head = {"id": "msg_1", "type": "message", "role": "assistant", "model": asked["model"], "content": []}
+        head = {"id": f"msg_{next(_NUMBERS)}", "type": "message", "role": "assistant", "model": asked["model"]}
+        head["content"] = []
         yield {"type": "message_start", "message": {**head, "stop_reason": None, "stop_sequence": None, "usage": usage}}
         blocks: list[tuple[dict[str, Any], dict[str, Any]]] = []
         if isinstance(turn, str):
@@ -161,6 +163,14 @@ def _parts(message: dict[str, Any]) -> list[dict[str, Any]]:
 def models() -> Iterator[Models]:
     """A running server."""
     made = Models()
+    with served(made) as port:
+        made.url = f"http://127.0.0.1:{port}"
+        yield made
+
+
+@contextmanager
+def served(made: Models, context: ssl.SSLContext | None = None) -> Iterator[int]:
+    """The port of a server of these models, with TLS or without."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -196,11 +206,12 @@ def models() -> Iterator[Models]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
-    made.url = f"http://127.0.0.1:{server.server_address[1]}"
+    if context is not None:
+        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
-        yield made
+        yield server.server_address[1]
     finally:
         server.shutdown()
         server.server_close()

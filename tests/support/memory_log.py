@@ -10,12 +10,12 @@ from itertools import count
 import msgspec
 
 from pmagent.events.blobs import BlobStore
-from pmagent.events.errors import LogLocked, NotFound
+from pmagent.events.errors import LogLocked, LogMoved, NotFound
 from pmagent.events.log import now
 from pmagent.events.memory import MemoryStorage
 from pmagent.events.named_blobs import BlobCheck
 from pmagent.events.reader import events
-from pmagent.events.store import Holder, Identity, LocalFiles, Part, Size, Standing, Verification
+from pmagent.events.store import Fault, Holder, Identity, LocalFiles, Part, Size, Standing, Verification
 from tests.support.memory_disk import MemoryDisk
 
 _numbers = count(1)
@@ -30,6 +30,7 @@ class MemoryLog:
         self._number = next(_numbers)
         self._storage: MemoryStorage | None = None
         self._holder = Holder(live=False)
+        self._moved_to = ""
         self._blobs = BlobStore(MemoryDisk(), "/blobs")
 
     def exists(self) -> bool:
@@ -49,6 +50,8 @@ class MemoryLog:
     @contextmanager
     def lease(self, role: str) -> Iterator[MemoryLog]:
         """See LogStore."""
+        if self._moved_to:
+            raise LogMoved(self.place, self._moved_to)
         if self._holder.live:
             raise LogLocked(self.place, self._holder.note)
         pid = os.getpid()
@@ -58,10 +61,14 @@ class MemoryLog:
         finally:
             self._holder = msgspec.structs.replace(self._holder, live=False)
 
-    def open(self) -> MemoryStorage:
+    def open(self, new_log_id: str = "") -> MemoryStorage:
         """See Lease."""
-        self._storage = self._storage or MemoryStorage(f"{self._number:032x}")
+        self._storage = self._storage or MemoryStorage(new_log_id or f"{self._number:032x}")
         return self._storage
+
+    def close_for_good(self, to: str) -> None:
+        """See Lease."""
+        self._moved_to = to
 
     def holder(self) -> Holder:
         """See LogStore."""
@@ -94,6 +101,10 @@ class MemoryLog:
         part = Part("memory", 1, tail.position, size, sealed=False)
         return Standing(self._storage.log_id(), (tail,), tail, [part] if size else [], 0, size, [], "")
 
+    def faults(self) -> list[Fault]:
+        """See LogStore: there is no database."""
+        return []
+
     def size(self) -> Size:
         """See LogStore."""
         return Size(len(self._storage.read(1, 1 << 62)) if self._storage is not None else 0, 0)
@@ -102,6 +113,10 @@ class MemoryLog:
         """See LogStore."""
         self.reader()
         return Identity(self.place, (0, self._number), os.getuid())
+
+    def age(self) -> tuple[int, int]:
+        """See LogStore."""
+        return 0, 0
 
     def written(self, position: int) -> tuple[int, str]:
         """See LogStore."""

@@ -1,4 +1,5 @@
-"""The process of a survey, in which some files do harm: what they do stands in their first line."""
+"""The process of a survey, in which some files do harm: what they do stands in their first line. Each file is a part of
+its own, that a fork may read."""
 
 from __future__ import annotations
 
@@ -25,4 +26,5 @@ def _harmful(path: str, content: bytes) -> Source:
 
 if __name__ == "__main__":
     vars(announced)[parsed.__name__] = _harmful
+    vars(survey_child)["_PART_BYTES"] = 1
     announced.answering(survey_child.answer)

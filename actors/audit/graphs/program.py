@@ -39,6 +39,10 @@ class Program:
         self._folders: set[str] = set()
         self._by_name: dict[str, list[str]] = defaultdict(list)
 
+    def __getstate__(self) -> dict[str, object]:
+        """Without trees: to parse a file again costs less than to hand its tree over to another process."""
+        return {**vars(self), "sources": {path: one._replace(tree=None) for path, one in self.sources.items()}}
+
     def add(self, source: Source) -> None:
         """Take a file that parses. Its tree is kept only when it can hold a graph."""
         if source.tree is None:

@@ -13,6 +13,7 @@ import platform
 import resource
 import runpy
 import select
+import signal
 import sys
 from typing import Final
 
@@ -23,6 +24,7 @@ OUT_OF_MEMORY: Final = 97
 ORPHANED: Final = 98
 """Exit code: who started it was gone before it could be bound to it."""
 
+_PR_SET_PDEATHSIG: Final = 1
 _PR_SET_DUMPABLE: Final = 4
 _PR_SET_SECCOMP: Final = 22
 _PR_SET_NO_NEW_PRIVS: Final = 38
@@ -50,6 +52,13 @@ def bind(lifeline: int) -> None:
     gone.register(lifeline, select.POLLHUP)
     if gone.poll(0):
         sys.exit(ORPHANED)
+
+
+def end_with(parent: int) -> None:
+    """End this fork when the thread of ``parent`` that made it is gone."""
+    _prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
+    if os.getppid() != parent:
+        os._exit(ORPHANED)
 
 
 def undumped() -> None:

@@ -28,6 +28,22 @@ def adopt(app: App, yes: bool, operator: str | None, format: str) -> int:
     Everything open in it is shown, and then ended, never resumed: runs and audits are cancelled, permits revoked, the
     PLA's session and every open effect ended. Nothing starts meanwhile. The log records the adoption. Exit 1: it is
     trusted already, or you said no."""
+    return _adopted(app, yes, operator, format, lost=False)
+
+
+@command("pmagent log accept-restore", "pmagent log accept-restore --yes")
+@click.option("--yes", is_flag=True, help="Do not ask; needed where nobody can answer.")
+@operator_option()
+def accept_restore(app: App, yes: bool, operator: str | None, format: str) -> int:
+    """Go on with a log that lost events that were acknowledged here: its database was restored from a backup, or failed
+    over to a server that lacked them.
+
+    The events that are gone are named. Everything open is ended, never resumed: it may have been done in what is gone.
+    The log records that. Exit 1: nothing is gone, or you said no."""
+    return _adopted(app, yes, operator, format, lost=True)
+
+
+def _adopted(app: App, yes: bool, operator: str | None, format: str, *, lost: bool) -> int:
     from pmagent.pla.operators import checked, login
     from pmagent.service.adoption import adopt as adopting
     from pmagent.service.adoption import look
@@ -37,6 +53,10 @@ def adopt(app: App, yes: bool, operator: str | None, format: str) -> int:
     found = look(workspace)
     if not found.why:
         app.output.note("nothing to do: the log is trusted")
+        return Exit.NO
+    if lost and not (found.gone_to or found.older):
+        app.output.note(f"nothing is gone, and the log is not trusted: {found.why}")
+        app.output.note("pmagent log adopt takes it for your own")
         return Exit.NO
     _screen(app.output, found)
     if not yes and not confirmed(app.output, "end what is open, and take the log for your own?", "--yes"):

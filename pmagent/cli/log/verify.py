@@ -35,7 +35,7 @@ def verify(app: App, path: Path | None, decode: bool, no_blobs: bool, format: st
     blobs = None if no_blobs else blob_check(store.blobs())
     result = store.verify(decode=decode, blobs=blobs)
     seconds = time.perf_counter() - begun
-    distrusted, gone = _distrust(store)
+    distrusted, gone = _distrust(app, store, path)
     if format == "json":
         document = {"ok": result.ok and not gone, "distrust": distrusted or None}
         app.output.document({"path": store.place, **msgspec.to_builtins(result), **document})
@@ -46,15 +46,16 @@ def verify(app: App, path: Path | None, decode: bool, no_blobs: bool, format: st
     return Exit.DONE if result.ok and not gone else Exit.CORRUPT
 
 
-def _distrust(store: LogStore) -> tuple[str, bool]:
+def _distrust(app: App, store: LogStore, path: Path | None) -> tuple[str, bool]:
     """Why the log is not trusted ("": it is), and whether that is because events are gone. A folder that is no
     workspace's own (a copy, an export) is only verified."""
-    from pmagent.workspace.layout import workspace_of_log
-    from pmagent.workspace.user_registry import EventsGone, LogMissing, distrust
+    from pmagent.workspace.layout import Layout, workspace_of_log
+    from pmagent.workspace.user_registry import EventsGone, LogMissing, LogOlder, distrust
 
-    layout = workspace_of_log(Path(store.place))
+    there = Layout((path or app.workspace).absolute())
+    layout = there if there.evidence.database else workspace_of_log(Path(store.place))
     error = distrust(layout) if layout is not None else None
-    return (str(error) if error is not None else ""), isinstance(error, EventsGone | LogMissing)
+    return (str(error) if error is not None else ""), isinstance(error, EventsGone | LogMissing | LogOlder)
 
 
 def _screen(output: Output, place: str, result: Verification, seconds: float, argument: str) -> None:

@@ -35,7 +35,7 @@ def verify_log(app: App, paths: tuple[Path, ...], alone: bool, format: str) -> i
         found = [*verify_alone(app.workspace)]
         if not found:
             require_workspace(app.workspace)
-    elif app.layout.log.is_dir() or any((app.workspace / "sessions").glob("*.jsonl")):
+    elif app.layout.store.exists() or app.layout.log.is_dir() or any((app.workspace / "sessions").glob("*.jsonl")):
         found = [*verify_workspace(app.workspace)]  # also what was removed
     else:
         require_workspace(app.workspace)

@@ -15,7 +15,8 @@ from urllib.parse import quote
 
 import anyio
 import structlog
-from starlette.responses import Response
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from pmagent.console.pages.context import PageContext
@@ -49,6 +50,26 @@ def headers(name: str, size: int, digest: bytes) -> dict[str, str]:
 def whole(name: str, content: bytes) -> Response:
     """A file that is at hand."""
     return Response(content, headers=headers(name, len(content), sha256(content).digest()))
+
+
+def pieces(context: PageContext, request: Request, name: str, made: Iterator[bytes]) -> Response:
+    """A file that is made piece by piece, of a size that nobody knows yet. Where it cannot be ended the connection is
+    cut, so that nobody takes what came for the file."""
+
+    async def sent() -> AsyncIterator[bytes]:
+        try:
+            while (piece := await context.read(next, made, None)) is not None:
+                yield piece
+        except (CorruptLog, OSError) as error:
+            _log.error("a download was cut off", file=name, reason=str(error))
+            hang_up = getattr(request.state, "hang_up", None)
+            if hang_up is None:
+                raise
+            hang_up()
+
+    wanted = ("content-type", "content-disposition", "content-security-policy")
+    kept = {key: value for key, value in headers(name, 0, b"").items() if key in wanted}
+    return StreamingResponse(sent(), headers=kept)
 
 
 class BlobResponse(Response):

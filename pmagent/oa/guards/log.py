@@ -57,8 +57,11 @@ def _log_of(given: Given, found: Findings) -> Iterator[None]:
     try:
         yield
     except NotFound:
-        log = evidence(given.workspace).log
+        kept = evidence(given.workspace)
+        log = kept.log
         name = str(log.relative_to(given.workspace) if log.is_relative_to(given.workspace) else log)
+        if kept.database:
+            name = log_of(given.workspace, kept).place
         found.lacks(name, "missing", "pmagent up")
     except (CorruptLog, OSError) as error:
         found.failed = True

@@ -184,6 +184,21 @@ def test_only_what_ended_and_asked_the_same_is_taken_up_again(known: bool, chang
     assert over.code == "known"
 
 
+def test_an_audit_that_has_all_its_answers_under_an_id_used_again_is_not_taken_up_for_the_one_before() -> None:
+    court, again = Court(), f"{AUDIT[:-1]}2"
+    court.model = failing("no_key")
+    court.ask(FOUR, **TOY)
+    court.audit()
+    court.model = said
+    court.tell(court.of(AuditRequested)[0], "asked a second time", AUDIT)
+    while not court.of(AuditConcluded):
+        assert court.step()
+    court.ask(FOUR, again, resumes=AUDIT, **TOY)
+    over = court.ended(again)
+    assert isinstance(over, AuditFailed)
+    assert over.code == "known"
+
+
 def test_rules_and_a_second_model_stand_beside_and_change_no_score() -> None:
     court = Court()
 

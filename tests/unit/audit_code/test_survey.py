@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
+from pathlib import Path
+
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pmagent.actors.audit.detectors.code.parse import parsed
-from pmagent.actors.audit.detectors.code.survey import CodeFacts, kept, storable, survey_code
+from pmagent.actors.audit.detectors.code.survey import CodeFacts, CodeReader, kept, storable, survey_code
 from pmagent.actors.audit.goals import GOALS
 from pmagent.contracts.audit_facts import CONTENT_CHARS_MAX, FINDINGS_MAX, Finding, History
 
@@ -29,6 +32,23 @@ def test_findings_of_all_detectors_are_there_and_known_as_goals() -> None:
     assert {"security.os_system", "state.models", "project.tests", "project.readme"} <= set(found.counts)
     assert set(found.counts) <= set(GOALS)
     assert found.examined["python_files"] == found.examined["parsed"] + found.examined["unparsed"] == 4
+
+
+@given(st.lists(st.integers(1, 5), max_size=12))
+def test_readers_that_share_the_files_find_what_one_finds(shares: list[int]) -> None:
+    project = Path("examples/audited/project")
+    texts = {str(path.relative_to(project)): path.read_bytes() for path in project.rglob("*.py")}
+    texts |= {"bad.py": b"print 'x'", "zz/again.py": texts["depcheck/verdict.py"]}
+    paths = sorted(texts)
+    whole, rest = CodeReader(paths), list(paths)
+    for share in [*shares, len(paths)]:
+        part = CodeReader(paths)
+        for path in rest[:share]:
+            part.take(parsed(path, texts[path]))
+        rest = rest[share:]
+        whole.join(pickle.loads(pickle.dumps(part)))  # as a fork hands it over
+    alone = survey_code([parsed(path, texts[path]) for path in paths], paths, texts.get, NO_HISTORY)
+    assert whole.facts(paths, texts.get, NO_HISTORY) == alone
 
 
 def test_all_findings_are_counted_and_the_first_of_what_ships_are_kept() -> None:

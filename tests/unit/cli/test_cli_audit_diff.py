@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pmagent.cli.audit_diff import compared
 from pmagent.contracts.audit import AuditReport, Evidence
+from pmagent.projections.audits.comparison import compared
 from tests.support.cases import each
 from tests.support.verdicts import bench, case, item, judged, scoped
 

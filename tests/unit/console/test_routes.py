@@ -224,6 +224,16 @@ TABLE: Final[dict[tuple[str, str], Row]] = {
         ("GET", f"/runs/{{run_id}}/{name}"): Row(_document(name), none=404)
         for name in ("report.md", "plan.json", "metrics.json")
     },
+    ("GET", "/runs/{run_id}/artifacts.zip"): Row(lambda world: world.runs.get(f"{_RUN}/artifacts.zip"), none=404),
+    ("GET", "/runs/{run_id}/view/{sha256}/{name}"): Row(
+        lambda world: world.runs.get(f"{_RUN}/view/{SHA256}/out"), none=404
+    ),
+    ("GET", "/runs/{run_id}/picture/{sha256}/{name}"): Row(
+        lambda world: world.runs.get(f"{_RUN}/picture/{SHA256}/out"), 404, 404
+    ),
+    ("GET", "/runs/compare"): Row(lambda world: world.runs.get(f"/runs/compare?a={RUN}&b={RUN}")),
+    ("GET", "/audits/compare"): Row(lambda world: world.audits.get(f"/audits/compare?a={AUDIT}&b={AUDIT}")),
+    ("POST", "/runs/{run_id}/rerun"): Row(_post("/runs/5b0c/rerun", run=AUDIT), 404, 404),
     ("POST", "/runs/{run_id}/cancel"): Row(_post("/runs/5b0c/cancel", reason=REASON), 404, 404),
     ("GET", "/audits"): Row(lambda world: world.audits.get("/audits")),
     ("GET", "/audits/{audit_id}"): Row(lambda world: world.audits.get(f"/audits/{AUDIT}"), none=404),
@@ -239,8 +249,13 @@ TABLE: Final[dict[tuple[str, str], Row]] = {
     ("GET", "/sessions/{session_id}/frames/{position}"): Row(
         lambda world: world.bob.get(f"/sessions/{world.session}/frames/{world.frame}"), none=404
     ),
+    ("GET", "/settings"): Row(_get("/settings")),
+    ("GET", "/workspaces"): Row(_get("/workspaces")),
     ("GET", "/search"): Row(_get("/search?q=pla")),
     ("GET", "/log"): Row(_get("/log?type=pla.*&n=5")),
+    ("POST", "/saved-filters"): Row(
+        _post("/saved-filters", name="x", query="type=oa.*"), 303, leads="/log?type=oa.%2A"
+    ),
     ("GET", "/log/find"): Row(_get("/log/find?id=3"), 303, leads="/log/3"),
     ("GET", "/log/{position}"): Row(_get("/log/2"), none=404),
     ("GET", "/log/{position}/raw"): Row(_get("/log/2/raw"), none=404),
@@ -250,6 +265,7 @@ TABLE: Final[dict[tuple[str, str], Row]] = {
     ("POST", "/integrity/documents"): Row(
         _checked("documents", "/integrity/documents"), 303, leads="/integrity#documents"
     ),
+    ("POST", "/integrity/replay"): Row(_checked("replay", "/integrity/replay"), 303, leads="/integrity#replay"),
 }  # fmt: skip
 """Every route, by method and path. A route that cannot be shown here as it is meant (a job that is cancelled, a call
 of an agent, a policy's new text) is shown by ``test_runs_live.py``, ``test_audits_page.py``, ``test_agents_pages.py``

@@ -11,6 +11,7 @@ import pytest
 
 from pmagent.console.pages.jobs.audit import audit_page
 from pmagent.console.pages.jobs.cache import JobCache
+from pmagent.console.pages.jobs.run import Asked
 from pmagent.console.pages.jobs.task import task_page
 from pmagent.events.event import Event
 from pmagent.events.reader import events
@@ -33,7 +34,7 @@ def runs_told(jobs: JobCache) -> list[Any]:
     """All that pages show of runs and of their tasks."""
     told: list[Any] = []
     for entry in jobs.catalogue.listed(RUNS, 100).entries:
-        told += [(entry.position, entry.state), jobs.run_page(entry.job_id, "", 0)]
+        told += [(entry.position, entry.state), jobs.run_page(entry.job_id, Asked())]
         with jobs.runs.story(entry.job_id) as (story, log):
             told += [task_page(story, log, planned.task_id) for planned in story.view.planned_tasks]
     return told

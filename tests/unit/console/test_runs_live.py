@@ -106,6 +106,43 @@ def test_an_operator_ends_a_run_once_and_is_named(host: LiveHost, ada: Console) 
 
 
 @needs_sandbox
+def test_an_operator_runs_a_run_again_all_of_it_or_only_what_is_not_done(
+    host: LiveHost, ada: Console, vera: Console
+) -> None:
+    badly = {"tools": ["sh"], "inputs": {"args": ["-c", "exit 1"]}}
+    name = run(host, plan({"well": [], "badly": []}, badly=badly))
+    assert found(host, "run.ended", name).data.state == "failed"
+    form = ada.page(f"/runs/{name}")
+    new = hidden(form, "run")
+    first, second = (ada.post(f"/runs/{name}/rerun", run=new, failed="yes") for _ in range(2))
+    assert [one.headers["location"] for one in (first, second)] == [f"/runs/{new}"] * 2, "a double click is one click"
+    asked = found(host, "run.requested", new).data
+    assert (asked.operator_id, asked.channel, asked.earlier.run_id) == ("ada", "console", name)
+    assert list(asked.earlier.done) == ["well"]
+    assert found(host, "run.ended", new).data.state == "failed"
+    shown = ada.page(f"/runs/{new}")
+    assert "Asked for by ada over console" in text(shown)
+    assert f"/runs/compare?a={name}&b={new}" in links(shown)
+    whole = hidden(shown, "run")
+    assert ada.post(f"/runs/{new}/rerun", run=whole).status_code == 303
+    assert not found(host, "run.requested", whole).data.earlier.done
+    assert found(host, "run.ended", whole).data.failed == 1
+    assert vera.post(f"/runs/{name}/rerun", run=str(uuid.uuid4())).status_code == 403
+    assert "Run it again" not in text(vera.page(f"/runs/{name}"))
+    assert ada.post(f"/runs/{name}/rerun", run="no-id").status_code == 400
+
+
+@needs_sandbox
+def test_what_is_open_cannot_be_run_again(host: LiveHost, ada: Console) -> None:
+    name = open_run(host)
+    answer = ada.post(f"/runs/{name}/rerun", run=str(uuid.uuid4()))
+    assert answer.status_code == 409
+    assert "is not over" in text(answer.text)
+    host.perform("orchestra.cancel", run_id=name)
+    found(host, "run.ended", name)
+
+
+@needs_sandbox
 def test_what_a_real_program_wrote_is_shown_and_taken_away(host: LiveHost, ada: Console) -> None:
     script = "printf '\\033[31mred\\n'; echo oops >&2; echo kept > $ARTIFACTS/file.txt; exit 3"
     given = plan({"a": []}, a={"tools": ["sh"], "inputs": {"args": ["-c", script]}, "constraints": {"max_retries": 0}})
@@ -173,7 +210,7 @@ def test_pages_need_somebody_who_has_signed_in(host: LiveHost, ada: Console, ove
 
 
 def test_what_a_run_left_can_be_taken_away(ada: Console, over: str) -> None:
-    (address,) = {link for link in links(ada.page(f"/runs/{over}")) if link.endswith("/stdout")}
+    (address,) = {link for link in links(ada.page(f"/runs/{over}")) if "/artifacts/" in link}
     answer = ada.get(address)
     assert answer.content == b"[dry run] nothing was started\n"
     assert answer.headers["content-type"] == "application/octet-stream"
@@ -190,7 +227,7 @@ def test_what_a_run_left_can_be_taken_away(ada: Console, over: str) -> None:
 def test_the_file_of_one_run_is_not_had_from_another(host: LiveHost, ada: Console, over: str) -> None:
     other = run(host, plan({"b": []}), plan_only=True)
     found(host, "run.ended", other)
-    (address,) = {link for link in links(ada.page(f"/runs/{over}")) if link.endswith("/stdout")}
+    (address,) = {link for link in links(ada.page(f"/runs/{over}")) if "/artifacts/" in link}
     assert ada.get(address.replace(over, other)).status_code == 404
 
 

@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 
 from pmagent.console.auth.entrance import Visitor
 from pmagent.console.pages.jobs.cache import JobCache
+from pmagent.console.pages.jobs.run import Asked
 from pmagent.contracts.orchestra_events import TaskAttemptRequested
 from pmagent.events.event import Event, time_after
 from pmagent.events.log import now
@@ -218,10 +219,16 @@ def test_the_table_of_tasks_is_filtered_and_paged(tmp_path: Path) -> None:
     failing[0] = task_ids(harness)["t7"]
     harness.run()
     with pages(written(tmp_path, harness.history)) as client:
-        first, second = page(client, f"/runs/{RUN}"), page(client, f"/runs/{RUN}?from=200")
+        summary = page(client, f"/runs/{RUN}")
+        assert "exit code 1" in text(summary), "failures stand first"
+        assert "Tasks, in the plan's order" not in text(summary), "a long run has a page for each part"
+        first, second = page(client, f"/runs/{RUN}?tab=tasks"), page(client, f"/runs/{RUN}?from=200")
         assert "1 to 200 of 230" in text(first)
         assert "201 to 230 of 230" in text(second)
-        assert f"/runs/{RUN}?from=200#tasks" in links(first)
+        assert f"/runs/{RUN}?tab=tasks&from=200#tasks" in links(first)
+        found = text(page(client, f"/runs/{RUN}?tab=tasks&find=t22"))
+        assert "t220" in found
+        assert "t219" not in found
         table = text(page(client, f"/runs/{RUN}?tasks=failed")).split("Tasks that are failed")[1]
         assert "t7" in table.split("All tasks")[0]
         assert "t8" not in table.split("All tasks")[0]
@@ -263,7 +270,7 @@ def test_what_runs_is_told_up_to_now_also_while_nothing_happens(
         later = time_after(open_[-1].time, 90.0 + 15.0 * seconds)
         monkeypatch.setattr("pmagent.console.pages.jobs.run.now", lambda later=later: later)
         monkeypatch.setattr("pmagent.console.pages.jobs.cache.time.monotonic", lambda seconds=seconds: seconds)
-        page_now = jobs.run_page(RUN, "", 0)
+        page_now = jobs.run_page(RUN, Asked())
         assert page_now.took == expected
         assert page_now.tasks[0].took == expected
         assert expected in page_now.order
@@ -296,11 +303,11 @@ def test_many_who_follow_a_run_share_a_page_until_there_is_news(tmp_path: Path) 
     harness.run()
     open_ = cut(harness.history, TaskAttemptRequested)
     jobs = JobCache(Layout(written(tmp_path, open_)))
-    first = jobs.run_page(RUN, "", 0)
-    assert jobs.run_page(RUN, "", 0) is first
-    assert jobs.run_page(RUN, "done", 0) is not first
+    first = jobs.run_page(RUN, Asked())
+    assert jobs.run_page(RUN, Asked()) is first
+    assert jobs.run_page(RUN, Asked(state="done")) is not first
     written(tmp_path, harness.history[len(open_) :])
-    assert jobs.run_page(RUN, "", 0).word == "done"
+    assert jobs.run_page(RUN, Asked()).word == "done"
 
 
 def test_its_documents_are_those_of_the_workspace(tmp_path: Path) -> None:

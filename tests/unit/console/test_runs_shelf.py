@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from pmagent.console.pages.jobs.cache import JobCache
+from pmagent.console.pages.jobs.run import Asked
 from pmagent.contracts.orchestra_events import RunEnded, RunRequested
 from pmagent.contracts.payload import typed
 from pmagent.events.errors import CorruptLog
@@ -207,7 +208,7 @@ def test_many_threads_may_look_while_the_log_grows(tmp_path: Path) -> None:
         while not grown.is_set() or looked < 3:
             entries = jobs.catalogue.listed(RUNS, 100).entries
             assert [one.position for one in entries] == sorted((one.position for one in entries), reverse=True)
-            page = jobs.run_page(entries[number % len(entries)].job_id, "", 0)
+            page = jobs.run_page(entries[number % len(entries)].job_id, Asked())
             assert sum(page.counts.values()) in (0, 2)
             looked += 1
         return len(jobs.catalogue.listed(RUNS, 100).entries)
@@ -218,7 +219,7 @@ def test_many_threads_may_look_while_the_log_grows(tmp_path: Path) -> None:
             written(tmp_path, history[start : start + 25])
         grown.set()
         assert [one.result() for one in looking] == [6] * 4
-    assert all(jobs.run_page(other(number), "", 0).word == "done" for number in range(6))
+    assert all(jobs.run_page(other(number), Asked()).word == "done" for number in range(6))
 
 
 def test_a_job_that_there_is_not_is_told(tmp_path: Path) -> None:

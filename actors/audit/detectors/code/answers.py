@@ -9,7 +9,6 @@ from typing import Final, Generic, TypeVar
 from pmagent.actors.audit.detectors.code.model_calls import ModelCall, model_calls
 from pmagent.actors.audit.detectors.code.names import (
     called,
-    children,
     dotted,
     inside,
     last_name,
@@ -17,7 +16,7 @@ from pmagent.actors.audit.detectors.code.names import (
     parameters,
     walk,
 )
-from pmagent.actors.audit.detectors.code.scopes import Function, Module, Scope, once
+from pmagent.actors.audit.detectors.code.scopes import Function, Module, Scope, children, once
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from pmagent.actors.audit.detectors.code.scopes import Binding, Function, Module, Scope, Site
+from pmagent.actors.audit.detectors.code.scopes import Binding, Function, Module, Scope, Site, children
 
 DEPTH_MAX: Final = 16
 """So many steps (attributes, assignments) are followed for one name."""
@@ -209,25 +209,7 @@ def argument(call: ast.Call, index: int, *names: str) -> ast.expr | None:
     return keyword(call, *names)
 
 
-_LEAVES: Final = frozenset((
-    ast.Name, ast.Constant, ast.Pass, ast.Break, ast.Continue, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal,
-))  # fmt: skip
-_PLAIN: Final = (ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
-_WITHIN: Final = frozenset((ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
-
-
-def children(node: ast.AST) -> list[ast.AST]:
-    """The nodes right below a node, without operators, contexts and what imports name: three times as fast as Python's
-    own, which matters where each node of a repository is looked at."""
-    found: list[ast.AST] = []
-    if type(node) not in _LEAVES:
-        for name in node._fields:
-            value = getattr(node, name, None)
-            if type(value) is list:
-                found += [one for one in value if isinstance(one, ast.AST)]
-            elif isinstance(value, ast.AST) and not isinstance(value, _PLAIN):
-                found.append(value)
-    return found
+WITHIN: Final = frozenset((ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
 
 
 def walk(*nodes: ast.AST) -> Iterator[ast.AST]:
@@ -244,12 +226,12 @@ def inside(node: ast.AST) -> Sequence[ast.AST]:
     they are kept with it, for several detectors ask."""
     found: list[ast.AST] | None = vars(node).get("_inside")
     if found is None:
-        found, todo = [], children(node)
+        found, todo = [], list(children(node))
         while todo:
             one = todo.pop()
             found.append(one)
-            if type(one) not in _WITHIN:
+            if type(one) not in WITHIN:
                 todo += children(one)
-        if type(node) in _WITHIN or isinstance(node, ast.Module):
+        if type(node) in WITHIN or isinstance(node, ast.Module):
             vars(node)["_inside"] = found
     return found

@@ -17,8 +17,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from pmagent.actors.audit.detectors.code.names import children, last_name
-from pmagent.actors.audit.detectors.code.scopes import Function, Module, Site, module_of
+from pmagent.actors.audit.detectors.code.names import last_name
+from pmagent.actors.audit.detectors.code.scopes import Function, Module, Site, children, module_of
 from pmagent.actors.audit.detectors.code.source import Source
 from pmagent.actors.audit.detectors.code.usage import (
     Calls,
@@ -54,6 +54,7 @@ _PLAIN_DECORATORS: Final = frozenset((
 ))  # fmt: skip
 """Decorators that register nothing: what bears only these runs when somebody calls it."""
 _LOADED: Final = "<module>"
+_SAYING: Final = frozenset((ast.Name, ast.Attribute, ast.Constant, ast.keyword, ast.ClassDef, ast.BinOp))
 
 
 class Body(NamedTuple):
@@ -89,7 +90,8 @@ class ReachReader:
         self._waiting: list[Body] = []
         self._unused: dict[str, list[Unused]] = {}
         self._alone: dict[str, list[Calls]] = {}
-        self._pure: dict[str, bool] = {}
+        self._answering: set[str] = set()
+        self._acting: set[str] = set()
         self._offered: set[str] = set()
         self.library = False
         """Whether the repository has no entry point."""
@@ -105,7 +107,7 @@ class ReachReader:
         self._unused[source.path] = [one for node in inner for one in dead_stores(node)]
         self._alone[source.path] = list(calls_alone(module))
         for node in inner:
-            self._pure[node.name] = self._pure.get(node.name, True) and returns_only(node)
+            (self._answering if returns_only(node) else self._acting).add(node.name)
         self._loaded[source.path] = _module_body(module, inner)
         self._imports[source.path] = frozenset(part for name in module.imported for part in name.split(".") if part)
         if source.path.endswith("__init__.py"):
@@ -168,11 +170,12 @@ class ReachReader:
 
     def unused(self) -> Iterator[tuple[str, Unused]]:
         """Results in reached code that nothing uses, by path and line."""
+        pure = self._answering - self._acting
         for path in sorted(self._unused):
             dropped = [
                 Unused(one.first, one.last, f"the result of {one.name}() is dropped")
                 for one in self._alone[path]
-                if self._pure.get(one.name)
+                if one.name in pure
             ]
             for unused in sorted((*self._unused[path], *dropped)):
                 if self.reached(path, unused.first):
@@ -240,22 +243,20 @@ def _mentions(statements: Iterable[ast.AST], functions: set[Function]) -> tuple[
     todo = list(statements)
     while todo:
         node = todo.pop()
-        if isinstance(node, ast.Name | ast.Attribute):
-            name = node.id if isinstance(node, ast.Name) else node.attr
-            (names if isinstance(node.ctx, ast.Load) else said).add(name)
-            todo += children(node)
-            continue
         if node in functions:
             continue
-        if isinstance(node, ast.Constant):
-            _mention_constant(node.value, names, said)
+        todo += children(node)
+        if type(node) not in _SAYING:
             continue
         match node:
+            case ast.Name(id=name, ctx=held) | ast.Attribute(attr=name, ctx=held):
+                (names if isinstance(held, ast.Load) else said).add(name)
+            case ast.Constant(value=value):
+                _mention_constant(value, names, said)
             case ast.keyword(arg=str(name)) | ast.ClassDef(name=name):
                 said.add(name)
             case ast.BinOp(left=ast.Constant(value=int(left)), op=ast.Mult(), right=ast.Constant(value=int(right))):
                 said.update(map(str, (left, right, left * right)))
-        todo += children(node)
     return frozenset(names), frozenset(said)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, wraps
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
@@ -154,20 +154,22 @@ class Module:
         self.results: dict[object, Any] = {}
         self._sites: dict[type[ast.AST], list[Site]] = {kind: [] for kind in _KEPT}
         _walk(self, self._sites)
+        self._calls = [(site.node, site) for site in self._sites[ast.Call] if isinstance(site.node, ast.Call)]
         self.additions = _additions(self._sites[ast.Call])
 
     def sites(self, *kinds: type[ast.AST]) -> Iterable[Site]:
         """All nodes of these kinds (calls, functions, classes, assignments …), in the order in which they stand."""
         if len(kinds) == 1:
             return self._sites[kinds[0]]
-        found = [site for kind in kinds for site in self._sites[kind]]
-        return sorted(found, key=lambda site: (site.line, getattr(site.node, "col_offset", 0)))
+        if kinds not in self.results:
+            found = [site for kind in kinds for site in self._sites[kind]]
+            self.results[kinds] = sorted(found, key=lambda site: (site.line, getattr(site.node, "col_offset", 0)))
+        together: list[Site] = self.results[kinds]
+        return together
 
-    def calls(self) -> Iterator[tuple[ast.Call, Site]]:
+    def calls(self) -> Iterable[tuple[ast.Call, Site]]:
         """All calls."""
-        for site in self._sites[ast.Call]:
-            if isinstance(site.node, ast.Call):
-                yield site.node, site
+        return self._calls
 
     def functions(self) -> Iterator[tuple[Function, Site]]:
         """All functions and methods; the site's scope is the one around."""
@@ -224,47 +226,69 @@ def _walk(module: Module, sites: dict[type[ast.AST], list[Site]]) -> None:
     while todo:
         node, scope, frame, field = todo.pop()
         kind = type(node)
-        if isinstance(node, ast.stmt):
+        if kind in _STATEMENTS and isinstance(node, ast.stmt):
             frame = Frame(node, field, frame)
         if kind in sites:
             sites[kind].append(Site(node, scope, frame))
         bind = _BINDERS.get(kind)
         if bind is not None:
             bind(module, node, scope)
+        if kind not in _FIELD_BY_FIELD:
+            todo += [(one, scope, frame, field) for one in reversed(children(node)) if type(one) not in _IDLE]
+            continue
         inner = scope
         if kind in _SCOPES:
             inner = module.scopes[node] = Scope(node, scope)
             if isinstance(node, Function | ast.Lambda):
                 _bind_arguments(node.args, inner)
-        children = _children(node, scope, inner, frame, field)
-        children.reverse()
-        todo += children
+        named = kind is not ast.Lambda
+        below = {id(one): one for one in children(node)}
+        for name in reversed(node._fields):
+            value = getattr(node, name, None)
+            seen_from, part = inner if name == "body" else scope, name if named else field
+            for one in reversed(value) if isinstance(value, list) else (value,):
+                if id(one) in below:
+                    todo.append((below[id(one)], seen_from, frame, part))
 
 
 _SCOPES: Final = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda})
-_LEAVES: Final = frozenset({ast.Name, ast.Constant, ast.Pass, ast.Break, ast.Continue, ast.alias, ast.Import,
-                            ast.ImportFrom, ast.Global, ast.Nonlocal})  # fmt: skip
+_IDLE: Final = frozenset((ast.Name, ast.Constant))
+"""Kinds of nodes that give no meaning, and that no detector asks for."""
+_STATEMENTS: Final = frozenset(ast.stmt.__subclasses__())
+_FIELD_BY_FIELD: Final = _STATEMENTS | {ast.Module, ast.Lambda}
+"""Kinds of nodes of which it matters in which field a node below stands."""
+
+_LEAVES: Final = frozenset((
+    ast.Name, ast.Constant, ast.Pass, ast.Break, ast.Continue, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal,
+))  # fmt: skip
+_NO_NODES: Final = frozenset((
+    "arg", "asname", "attr", "conversion", "ctx", "id", "is_async", "kind", "kwd_attrs", "op", "ops", "rest", "simple",
+    "type_comment", "type_ignores",
+))  # fmt: skip
+"""Fields that hold names, operators and contexts, whatever node they are of."""
+_WITH_GAPS: Final = frozenset(("keys", "kw_defaults"))
+_HOLDING: Final[dict[type[ast.AST], tuple[str, ...]]] = {
+    kind: tuple(field for field in kind._fields if field not in _NO_NODES)
+    for kind in vars(ast).values()
+    if isinstance(kind, type) and issubclass(kind, ast.AST) and kind not in _LEAVES
+}
 
 
-def _children(
-    node: ast.AST, scope: Scope, inner: Scope, frame: Frame | None, field: str
-) -> list[tuple[ast.AST, Scope, Frame | None, str]]:
-    found: list[tuple[ast.AST, Scope, Frame | None, str]] = []
-    if type(node) in _LEAVES:
-        return found
-    named = isinstance(node, ast.stmt | ast.Module)
-    for name in node._fields:
-        value = getattr(node, name, None)
-        part = name if named else field
-        if isinstance(value, list):
-            seen_from = inner if name == "body" else scope
-            found += [(one, seen_from, frame, part) for one in value if isinstance(one, ast.AST)]
-        elif isinstance(value, ast.AST) and not isinstance(value, _PLAIN):
-            found.append((value, inner if name == "body" and inner is not scope else scope, frame, part))
+def children(node: ast.AST) -> Sequence[ast.AST]:
+    """The nodes right below a node, without operators, contexts and what imports name. They are kept with it, for
+    several detectors ask."""
+    held: dict[str, Any] = node.__dict__
+    found: list[ast.AST] | None = held.get("_below")
+    if found is None:
+        found = []
+        for name in _HOLDING.get(type(node), ()):
+            value = held.get(name)
+            if type(value) is list:
+                found += value if name not in _WITH_GAPS else [one for one in value if one is not None]
+            elif isinstance(value, ast.AST):
+                found.append(value)
+        held["_below"] = found
     return found
-
-
-_PLAIN: Final = (ast.expr_context, ast.operator, ast.unaryop, ast.boolop)
 
 
 def _bind_arguments(arguments: ast.arguments, scope: Scope) -> None:

@@ -119,6 +119,14 @@ class CodeReader:
         if len(self._unparsed) < UNPARSED_MAX:
             self._unparsed.append(unparsed)
 
+    def join(self, later: CodeReader) -> None:
+        """Add what was taken by another reader: files that stand behind this one's in the order of the paths."""
+        for mine, theirs in zip((*self._detectors, self._reach), (*later._detectors, later._reach), strict=True):
+            _joined(mine, theirs)
+        _joined(self._examined, later._examined)
+        for unparsed in later._unparsed:
+            self._note(unparsed)
+
     def facts(self, files: Sequence[str], read: Read, history: History) -> CodeFacts:
         """All facts that were found. ``files`` are the repository's paths, ``read`` gives the content of one."""
         self._personas.take_files(files, read)
@@ -142,6 +150,25 @@ class CodeReader:
         )
         kept_short = msgspec.convert(storable(msgspec.to_builtins(facts)), CodeFacts)
         return msgspec.structs.replace(kept_short, words=words, idle_words=idle_words)
+
+
+def _joined(one: Any, later: Any) -> Any:
+    """The state of a detector, with that of one that has seen the files behind: lists one behind the other, counts
+    together; of what may be said once, what was said first."""
+    if isinstance(one, list):
+        one += later
+    elif isinstance(one, set):
+        one |= later
+    elif isinstance(one, dict):
+        for key, value in later.items():
+            one[key] = _joined(one[key], value) if key in one else value
+    elif isinstance(one, int) and not isinstance(one, bool):
+        return one + later
+    elif one is None or isinstance(one, bool | str | tuple | frozenset | Finding):
+        return one or later
+    else:
+        _joined(vars(one), vars(later))
+    return one
 
 
 def kept(found: list[Finding]) -> list[Finding]:

@@ -13,16 +13,18 @@ from __future__ import annotations
 import ast
 import builtins
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from pmagent.actors.audit.detectors.code.names import inside, last_name, walk
+from pmagent.actors.audit.detectors.code.names import WITHIN, inside, last_name, walk
 from pmagent.actors.audit.detectors.code.scopes import Function, Module
 
 _SEEN_THROUGH: Final = frozenset(("locals", "vars", "eval", "exec"))
 _ACTING: Final = frozenset(("print", "open", "input", "exec", "eval", "setattr", "delattr", "__import__", "next"))
-_HOLDING: Final = (ast.stmt, ast.ExceptHandler, ast.match_case, ast.Module)
+_HOLDING: Final = frozenset((*ast.stmt.__subclasses__(), ast.ExceptHandler, ast.match_case, ast.Module))
 """Kinds of nodes that hold statements."""
+_TELLING: Final = frozenset((ast.Name, ast.Global, ast.Nonlocal, ast.AugAssign))
+_ASSIGNING: Final = frozenset((ast.Assign, ast.AnnAssign))
 _BUILTINS: Final = frozenset(dir(builtins)) - _ACTING
 _ASKING: Final = frozenset((
     "get", "items", "values", "keys", "strip", "lstrip", "rstrip", "lower", "upper", "casefold", "join", "format",
@@ -87,7 +89,7 @@ def _is_constant(value: ast.expr | None) -> bool:
 def dead_stores(function: Function | ast.Module) -> Iterator[Unused]:
     """The dead stores of a function, or of a module that is run and that nothing imports from."""
     outside, loads = set[str](), Counter[str]()
-    for node in _everything(function):
+    for node in _of(_TELLING, _everything(function)):
         if isinstance(node, ast.Name):
             if node.id in _SEEN_THROUGH:
                 return
@@ -97,7 +99,7 @@ def dead_stores(function: Function | ast.Module) -> Iterator[Unused]:
         elif isinstance(node, ast.AugAssign):
             loads[last_name(node.target)] += 1
     stores: dict[str, list[ast.Assign | ast.AnnAssign]] = {}
-    for node in inside(function):
+    for node in _of(_ASSIGNING, inside(function)):
         match node:
             case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr()):
                 stores.setdefault(name, []).append(node)
@@ -116,17 +118,23 @@ def dead_stores(function: Function | ast.Module) -> Iterator[Unused]:
             yield Unused(stmt.lineno, stmt.end_lineno or stmt.lineno, f"{name} is computed and never used")
 
 
-def _everything(function: ast.AST) -> Iterator[ast.AST]:
+def _of(kinds: frozenset[type[ast.AST]], nodes: Iterable[ast.AST]) -> list[ast.AST]:
+    """The nodes of some kinds: of most others there is nothing to ask."""
+    return [node for node in nodes if type(node) in kinds]
+
+
+def _everything(function: ast.AST) -> list[ast.AST]:
     """All nodes of a function, those of functions within too."""
-    for node in inside(function):
-        yield node
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield from _everything(node)
+    found = list(inside(function))
+    for node in found:  # which grows
+        if type(node) in WITHIN:
+            found += inside(node)
+    return found
 
 
 def _overwritten(function: Function | ast.Module) -> Iterator[ast.Assign]:
     """Assignments whose value the next one to the same name replaces: in one block, and nothing between reads it."""
-    for block in (one for node in (function, *inside(function)) for one in _blocks(node)):
+    for block in (one for node in _of(_HOLDING, (function, *inside(function))) for one in _blocks(node)):
         open_stores: dict[str, ast.Assign] = {}
         for stmt in block:
             if not isinstance(stmt, ast.Assign):
@@ -145,7 +153,7 @@ def _overwritten(function: Function | ast.Module) -> Iterator[ast.Assign]:
 
 
 def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
-    for name in ("body", "orelse", "finalbody") if isinstance(node, _HOLDING) else ():
+    for name in ("body", "orelse", "finalbody"):
         block = getattr(node, name, None)
         if block:
             yield block

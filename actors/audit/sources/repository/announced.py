@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import resource
 import signal
@@ -22,6 +23,9 @@ FILE_CPU_SECONDS: Final = 120
 _ANSWERS: Final = 1
 _PROGRESS: Final = 2
 """Descriptors: pipes to the one who started this process; nothing here is a terminal."""
+_OBJECTS_UNLOOKED: Final = 400_000
+"""So many new objects (of some hundred kilobytes of code) are made before garbage is looked for: a tree is all new
+objects, and to look at them again and again takes as long as to parse it."""
 _STACK_BYTES: Final = 256 * 2**20
 _PARSED_DEPTH: Final = 1_000
 _WALKED_DEPTH: Final = 50_000
@@ -46,6 +50,7 @@ def finish() -> None:
 
 def answering(answer: Callable[[bytes], bytes]) -> None:
     """Answer the request on standard input, on a stack on which deep trees can be walked. Exits with 1 if it fails."""
+    gc.set_threshold(_OBJECTS_UNLOOKED, 2, 2)
     room = resource.getrlimit(resource.RLIMIT_AS)[0]
     threading.stack_size(_STACK_BYTES if room == resource.RLIM_INFINITY else min(_STACK_BYTES, room // 8))
     done = threading.Event()

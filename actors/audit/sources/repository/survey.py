@@ -23,6 +23,9 @@ from pmagent.contracts.audit_facts import FILES_MAX, History, RepoSurvey
 SURVEY_BYTES: Final = 8 * 2**20
 """No survey is longer, encoded."""
 
+PROCESSES_MAX: Final = 8
+"""So many processes read a repository at most, each within the limit of memory."""
+
 _CHILD: Final = "pmagent.actors.audit.sources.repository.survey_child"
 _decoder: Final = msgspec.json.Decoder(Answer)  # made where there is one thread: surveys are read in several
 _PARTS: Final = ("files", "findings", "functions", "graphs", "terms", "unparsed")
@@ -44,11 +47,11 @@ def survey_repository(
     clone = fetch(repo_url, limits, folder, stop)
     past = history(clone.ask, REF)
     listed = tree(clone.ask, REF, limits.clone_bytes)
-    answer = _read(clone, past, listed, limits, folder, stop, function_bytes)
+    answer = read_files(clone, past, listed, limits, folder, stop, function_bytes)
     return fitted(_survey(clone, past, listed, answer))
 
 
-def _read(
+def read_files(
     clone: Clone,
     past: History,
     listed: Tree,
@@ -57,7 +60,7 @@ def _read(
     stop: threading.Event | None,
     function_bytes: int,
 ) -> Answer:
-    """Have the files read, in a process of its own."""
+    """Have the files read, in processes of their own. Raises SourceFailed."""
     files = _chosen(listed.files, limits.files)
 
     def request(skip: Mapping[str, str]) -> bytes:
@@ -71,6 +74,7 @@ def _read(
                 read_max=limits.files,
                 skip=dict(skip),
                 function_bytes=function_bytes,
+                processes=min(len(os.sched_getaffinity(0)), PROCESSES_MAX),
             )
         )
 

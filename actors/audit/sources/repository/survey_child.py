@@ -15,11 +15,13 @@ from pmagent.actors.audit.detectors.code.survey import CodeFacts, CodeReader
 from pmagent.actors.audit.sources.repository import announced
 from pmagent.actors.audit.sources.repository.functions import functions_of
 from pmagent.actors.audit.sources.repository.objects import Missing, Objects
+from pmagent.actors.audit.sources.repository.side_by_side import PARTS_MAX, side_by_side
 from pmagent.actors.audit.sources.repository.tree import Entry, counted, named
 from pmagent.contracts.audit_facts import Function, History, Unparsed
 
 _ENVIRONMENT: Final = "pyvenv.cfg"
 """Lies at the top of a virtual environment, whatever that is called."""
+_PART_BYTES: Final = 2**18
 _HEAD_BYTES: Final = 256
 _SCRIPT_BYTES: Final = 2**20
 _POINTER_BYTES: Final = 1024
@@ -29,7 +31,7 @@ _POINTERS_READ: Final = 20_000
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """``files`` of the repository ``git_dir`` (``config``: git's configuration), in the order of their paths. Of
     ``skip``, with the reasons, the process before this one died. ``read_max`` files of at most ``file_bytes`` are
-    read; ``function_bytes`` of code around the findings are kept."""
+    read, by so many ``processes``; ``function_bytes`` of code around the findings are kept."""
 
     git_dir: str
     config: str
@@ -39,6 +41,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     read_max: int
     skip: dict[str, str] = {}
     function_bytes: int = 0
+    processes: int = 1
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,20 +61,17 @@ class _Survey:
         self._by_path = {entry.path: entry for entry in request.files}
         marks = [entry.path for entry in request.files if entry.path.endswith(f"/{_ENVIRONMENT}")]
         self._environments = tuple(mark.removesuffix(_ENVIRONMENT) for mark in marks)
-        self._reader = CodeReader(list(self._by_path))
         self._large: list[str] = []
         self._installed: list[str] = []
         self._missing: list[str] = []
-        self._read = 0
         self._unread = 0
+        self._left = request.read_max
 
     def run(self) -> Answer:
         """Read every file that is Python."""
-        for entry in self._request.files:
-            if self._is_wanted(entry):
-                self._take(entry)
+        reader = self._read()
         announced.finish()
-        code = self._reader.facts(list(self._by_path), self.content, self._request.history)
+        code = reader.facts(list(self._by_path), self.content, self._request.history)
         unread = len(self._large) + len(self._missing) + self._unread
         if unread:
             code = msgspec.structs.replace(code, examined={**code.examined, "unread": unread})
@@ -80,6 +80,30 @@ class _Survey:
             code.findings, code.graphs, self._readable, list(self._by_path), self._request.function_bytes
         )
         return Answer(code=code, notes=list(self._notes(pointers)), functions=functions)
+
+    def _read(self) -> CodeReader:
+        parts = _parts([entry for entry in self._request.files if self._is_wanted(entry) and self._is_read(entry)])
+        whole = CodeReader(list(self._by_path))
+        for reader, missing in side_by_side(len(parts), self._request.processes, lambda part: self._part(parts[part])):
+            whole.join(reader)
+            self._missing += missing
+        return whole
+
+    def _part(self, entries: list[Entry]) -> tuple[CodeReader, list[str]]:
+        """What stands in some files, and which of them git's objects lack."""
+        reader, missing = CodeReader(list(self._by_path)), list[str]()
+        with Objects(self._request.git_dir, self._request.config) as objects:
+            for entry in entries:
+                if reason := self._request.skip.get(entry.path):
+                    reader.refuse(Unparsed(path=entry.path, line=0, reason=reason))
+                    continue
+                try:
+                    content = objects.read(entry.object)
+                except Missing:
+                    missing.append(entry.path)
+                else:
+                    announced.take(entry.path, content, reader.take)
+        return reader, missing
 
     def _readable(self, path: str) -> bytes | None:
         return None if path in self._request.skip else self.content(path)
@@ -100,20 +124,18 @@ class _Survey:
         content = self.content(entry.path)
         return content is not None and is_python(entry.path, content[:_HEAD_BYTES])
 
-    def _take(self, entry: Entry) -> None:
-        if reason := self._request.skip.get(entry.path):
-            self._reader.refuse(Unparsed(path=entry.path, line=0, reason=reason))
-        elif entry.size > self._request.file_bytes:
+    def _is_read(self, entry: Entry) -> bool:
+        """By its size, and by how many there are before it; who died of it is told of in its place."""
+        if entry.path in self._request.skip:
+            return True
+        if entry.size > self._request.file_bytes:
             self._large.append(entry.path)
-        elif self._read >= self._request.read_max:
-            self._unread += 1
+        elif self._left:
+            self._left -= 1
+            return True
         else:
-            self._read += 1
-            content = self.content(entry.path)
-            if content is None:
-                self._missing.append(entry.path)
-                return
-            announced.take(entry.path, content, self._reader.take)
+            self._unread += 1
+        return False
 
     def content(self, path: str) -> bytes | None:
         """The content of a file; None when there is none, or it is too large."""
@@ -145,6 +167,19 @@ class _Survey:
             yield f"{counted(len(self._missing), 'file')}, missing from git's objects: {named(self._missing)}"
         if pointers:
             yield f"{counted(pointers, 'pointer')} of Git LFS; what they point to was not fetched"
+
+
+def _parts(entries: list[Entry]) -> list[list[Entry]]:
+    """The files in parts of some hundred kilobytes, or of so many that a part is worth while."""
+    most = max(_PART_BYTES, sum(entry.size for entry in entries) // (PARTS_MAX // 2))
+    parts, size = list[list[Entry]](), most
+    for entry in entries:
+        if size >= most:
+            parts.append([])
+            size = 0
+        parts[-1].append(entry)
+        size += entry.size
+    return parts
 
 
 def answer(request: bytes) -> bytes:

@@ -135,6 +135,17 @@ async def cancelled(request: Request, kind: Kind) -> Response:
     return RedirectResponse(f"/{kind.word}s/{job_id}", 303)
 
 
+async def both_of(request: Request, kind: Kind) -> list[str]:
+    """The whole ids of the two jobs that an address compares: ``a`` and ``b``, or the kind's word twice. Raises
+    BadAddress, NotFound, CorruptLog."""
+    given = request.query_params
+    named = "a" in given or "b" in given
+    both = [one for one in ([given.get("a", ""), given.get("b", "")] if named else given.getlist(kind.word)) if one]
+    if len(both) != 2:
+        raise BadAddress(f"two {kind.word}s are compared, not {len(both)}", "mark two in the list")
+    return [await whole_id(request, kind, one) for one in both]
+
+
 async def read_of(request: Request, read: Callable[[JobCache], T]) -> T:
     """The result of ``read`` for the jobs at hand. Raises NotFound, CorruptLog, OSError."""
     try:

@@ -32,9 +32,22 @@ TRIED_MAX: Final = 100
 LINES_MAX: Final = 20
 DOCUMENTS: Final = ("report.md", "plan.json", "metrics.json")
 FAILED_SHOWN: Final = 20
+BRIEF_MAX: Final = 12
+"""A run of so few tasks is whole on one page; of a longer one each part has its own."""
+TABS: Final = ("graph", "time", "tasks", "artifacts", "all")
 STATES: Final = ("done", "failed", "running", "retry", "planned", "blocked")
 
 Pair = tuple[Task, PlannedTask]
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """The part of a run that is asked for: a ``tab`` ("": the summary); of the table of tasks those in ``state`` whose
+    names or intents hold ``find``, from the ``start``-th on (0 is the first)."""
+
+    tab: str = ""
+    state: str = ""
+    find: str = ""
+    start: int = 0
 
 
 class TaskRow(msgspec.Struct, frozen=True):
@@ -87,6 +100,7 @@ class RunPage(msgspec.Struct, frozen=True, kw_only=True):
     asked for ("": any); ``counts``: state -> how many. ``pruned``: the day on which its files were given up."""
 
     run: Run
+    brief: bool
     pruned: str
     words: str
     word: str
@@ -110,17 +124,27 @@ class RunPage(msgspec.Struct, frozen=True, kw_only=True):
     cancelled: Cancelling | None
 
 
-def run_page(story: RunStory, jobs: Jobs, state: str = "", start: int = 0) -> RunPage:
-    """The page; of the table of tasks those in ``state``, from the ``start``-th on (0 is the first)."""
-    run = story.view
-    pairs = run.pairs
-    lanes, begun = _lanes(run, pairs)
-    wanted = [pair for pair in pairs if state in ("", shown_state(pair[0]))]
+def run_page(story: RunStory, jobs: Jobs, asked: Asked = Asked()) -> RunPage:  # noqa: B008 - frozen
+    """The page: all of a brief run, else the part that is asked for."""
+    run, pairs = story.view, story.view.pairs
+    brief = len(pairs) <= BRIEF_MAX and not asked.tab
+
+    def has(tab: str) -> bool:
+        return brief or asked.tab in (tab, "all")
+
+    lanes, begun = _lanes(run, pairs) if has("time") else ([], 0)
+    find = asked.find.casefold()
+    wanted = [
+        pair for pair in pairs if asked.state in ("", shown_state(pair[0]))
+        and (not find or find in f"{pair[1].name} {pair[1].intent}".casefold())
+    ]  # fmt: skip
     tried = [row for pair in pairs if any(one.reason for one in pair[0].tries) for row in attempt_rows(run, *pair)]
     files = _files(run)
-    order = dag.drawn([_node(run, *pair, told=len(pairs) <= dag.BOXES_MAX) for pair in pairs])
+    boxed = len(pairs) <= dag.BOXES_MAX
+    order = dag.drawn([_node(run, *pair, told=boxed) for pair in pairs] if has("graph") else [])
     return RunPage(
         run=run,
+        brief=brief,
         pruned=story.pruned[:10],
         words=state_of(run),
         word=run.word,
@@ -133,8 +157,8 @@ def run_page(story: RunStory, jobs: Jobs, state: str = "", start: int = 0) -> Ru
         order_whole=order.whole,
         times=waterfall.drawn(lanes, *_span(run, lanes)) if lanes else Markup(""),
         times_left_out=begun - len(lanes),
-        tasks=[_row(run, *pair) for pair in wanted[start : start + ROWS_MAX]],
-        rows_from=start,
+        tasks=[_row(run, *pair) for pair in wanted[asked.start : asked.start + ROWS_MAX]],
+        rows_from=asked.start,
         rows_total=len(wanted),
         attempts=tried[:TRIED_MAX],
         attempts_left_out=max(len(tried) - TRIED_MAX, 0),
@@ -153,6 +177,11 @@ def task_address(run_id: str, task_id: str) -> str:
 def file_address(run_id: str, sha256: str, path: str) -> str:
     """Where an artifact is had."""
     return f"/runs/{run_id}/artifacts/{sha256}/{quote(path.rpartition('/')[2], safe='')}"
+
+
+def view_address(run_id: str, sha256: str, path: str) -> str:
+    """Where an artifact is shown."""
+    return file_address(run_id, sha256, path).replace("/artifacts/", "/view/", 1)
 
 
 def shown_state(task: Task) -> str:

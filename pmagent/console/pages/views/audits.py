@@ -6,18 +6,20 @@ from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute
+from starlette.routing import BaseRoute, Route
 
 from pmagent.console.pages import downloads
 from pmagent.console.pages.addresses import address
 from pmagent.console.pages.context import context_of
 from pmagent.console.pages.jobs.audit import audit_page, file_name, report_of
-from pmagent.console.pages.jobs.listing import job_routes, story_of
+from pmagent.console.pages.jobs.listing import both_of, job_routes, story_of
 from pmagent.contracts.audit_events import REASON_CHARS_MAX
 from pmagent.events.errors import NotFound
 from pmagent.jobs.history import Jobs
 from pmagent.jobs.kinds import AUDITS
 from pmagent.jobs.story import AuditStory
+from pmagent.projections.audits.comparison import compared
+from pmagent.projections.audits.rebuilt import report_of as rebuilt_report
 from pmagent.service.client import new_request
 
 LIVE_AUDIT: Final = ("audit.", "model.call_failed", "request.refused")
@@ -50,4 +52,22 @@ async def report(request: Request, audit_id: str) -> Response:
     return downloads.whole(name, content)
 
 
-routes: list[BaseRoute] = job_routes(AUDITS, LIVE_AUDITS, {"": one, "/report.{ending}": report})
+async def compare(request: Request) -> Response:
+    """``GET /audits/compare?a=&b=``: the reports of two audits held against each other; ``audit`` twice is ``a`` and
+    ``b``. Raises BadAddress, NotFound, CorruptLog."""
+    ids = await both_of(request, AUDITS)
+    reports = [await story_of(request, AUDITS, one, lambda story, _: story.view) for one in ids]
+    for view in reports:
+        if view.concluded is None:
+            raise NotFound(f"audit {view.id[:8]} is {view.word}: it has no report", "compare two that have concluded")
+    found = compared(*(rebuilt_report(view) for view in reports))
+    return await context_of(request).page(
+        request, "audit_compare.html", title=f"Audits {ids[0][:8]} and {ids[1][:8]}", section="audits", found=found,
+        address=address, command=("pmagent", "audit", "diff", *ids),
+    )  # fmt: skip
+
+
+routes: list[BaseRoute] = [
+    Route("/audits/compare", compare, methods=["GET"]),
+    *job_routes(AUDITS, LIVE_AUDITS, {"": one, "/report.{ending}": report}),
+]

@@ -9,13 +9,24 @@ from typing import Final
 
 import msgspec
 from markupsafe import Markup
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from pmagent.console.pages.context import context_of
+from pmagent.console.pages.addresses import BadAddress
+from pmagent.console.pages.context import context_of, form_of, visitor_of
+from pmagent.console.pages.reading.explorer import Overview, overview
 from pmagent.console.pages.reading.lines import rows
 from pmagent.console.pages.reading.log_address import COUNT_MAX, PATH, SEVERAL, LogPageQuery, read
+from pmagent.console.pages.reading.saved import (
+    ADDRESS_CHARS_MAX,
+    NAME_CHARS_MAX,
+    Saved,
+    remove,
+    save,
+    saved,
+)
 from pmagent.console.pages.reading.searching import picking, until
 from pmagent.events.errors import NotFound, PmagentError
 from pmagent.events.event import StoredEvent
@@ -60,6 +71,7 @@ async def show(request: Request) -> Response:
             trouble = error
     found: Found[Row] = looked.found if looked is not None else Found([], 1, 0)
     ordered = reversed(found.events) if asked.newest == "first" else found.events
+    seen = await context.read(_overview, context.layout.store, asked, looked) if looked is not None else None
     newer, older, onward = _ways(asked, looked) if looked is not None else ("", "", "")
     last = found.last if newer else None
     return await context.page(
@@ -69,8 +81,18 @@ async def show(request: Request) -> Response:
         broken=trouble or found.trouble,
         newer=newer, older=older, onward=onward, tail=_tail(asked, looked), rows_max=max(ROWS_MAX, asked.count),
         fields=_fields(request, asked, wrong), end=looked.end if looked is not None else 0, known=known(),
+        seen=seen, saved=saved(context.paths.saved_filters), here_query=asked.address().partition("?")[2],
+        name_max=NAME_CHARS_MAX,
         count_max=COUNT_MAX, empty_log=looked is None and not wrong and trouble is None,
     )
+
+
+def _overview(store: LogStore, asked: LogPageQuery, looked: LogPage) -> Overview | None:
+    """None where the log cannot be read: the page says why."""
+    try:
+        return overview(store, asked, looked.span, min(looked.end, asked.before - 1) if asked.before else looked.end)
+    except PmagentError:
+        return None
 
 
 def look(store: LogStore, asked: LogPageQuery, position: int) -> LogPage:
@@ -135,6 +157,23 @@ def _fields(request: Request, asked: LogPageQuery, wrong: dict[str, str]) -> dic
     return fields
 
 
+async def keep(request: Request) -> Response:
+    """``POST /saved-filters``: ``name``, ``query``; ``remove``: forget the one of this name. Raises BadAddress,
+    NotSaved."""
+    context, form = context_of(request), form_of(request)
+    name, query = form.get("name", "").strip(), form.get("query", "")
+    if form.get("remove") == "yes":
+        remove(context.paths.saved_filters, name)
+        return RedirectResponse(PATH, status_code=303)
+    asked, wrong = read(QueryParams(query))
+    if wrong or not 0 < len(name) <= NAME_CHARS_MAX or len(query) > ADDRESS_CHARS_MAX:
+        what = f"a filter is saved under a name of 1 to {NAME_CHARS_MAX} characters"
+        raise BadAddress(what, "go back; nothing was saved")
+    bare = asked.address().partition("?")[2]
+    save(context.paths.saved_filters, Saved(name, bare, visitor_of(request).operator))
+    return RedirectResponse(asked.address(), status_code=303)
+
+
 async def find(request: Request) -> Response:
     """``GET /log/find?id=…``: to the event that a position or an id names. Raises NotFound, CorruptLog."""
     named = request.query_params.get("id", "").strip()
@@ -150,4 +189,6 @@ def _found(store: LogStore, named: str) -> int:
         return position_of(storage, named, until(LOOK_SECONDS))
 
 
-routes: list[BaseRoute] = [Route("/log", show), Route("/log/find", find)]
+routes: list[BaseRoute] = [
+    Route("/log", show), Route("/log/find", find), Route("/saved-filters", keep, methods=["POST"]),
+]  # fmt: skip

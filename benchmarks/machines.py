@@ -1,0 +1,187 @@
+"""The log in PostgreSQL with one synchronous standby: 256 writers, each acknowledged by itself, and reading back.
+Beside it stand segments, and the same statement with nothing of pmagent around it, in the same turns.
+
+All servers share this machine's processors and its disk with the writers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import psycopg
+
+from benchmarks.harness import Bench, Row, Spread, alternate, percentile
+from benchmarks.workload import Noted, draft, note
+from pmagent.events.event import Event, Tail
+from pmagent.events.evidence import log_in
+from pmagent.events.line import seal
+from pmagent.events.log import Log, now, opening_events
+from pmagent.events.postgres.store import PostgresLog
+from pmagent.events.reader import runs
+from pmagent.events.sequencer import Sequencer
+from pmagent.events.store import LogStore
+from tests.support.postgres import WRITER, Server, lacking, servers
+
+WRITERS = 256
+_APPEND = (
+    "SELECT pm.append(%s, %s, %s, %s, %s, %s, %s, %s, %b, ARRAY[%s]::bigint[], ARRAY[%s]::int[])"
+)
+
+
+def run(bench: Bench) -> list[Row]:
+    """A server, its standby, and a folder beside them."""
+    if why := lacking():
+        return [Row(what="log in PostgreSQL", figure=Spread(0, 0, 0), unit="", note=why)]
+    with _place(bench.folder) as folder, _pair(folder) as primary:
+        return [*_appending(bench, primary), _reading(bench, primary)]
+
+
+@contextmanager
+def _place(folder: Path) -> Iterator[Path]:
+    """Where servers can lie: on the disk that is measured, unless their user cannot come there."""
+    if all(above.stat().st_mode & 0o001 for above in folder.parents):
+        folder.chmod(0o755)
+        yield folder
+    else:
+        with servers() as other:
+            yield other
+
+
+@contextmanager
+def _pair(folder: Path) -> Iterator[Server]:
+    primary = Server.made(folder / "a", shared_buffers="128MB")
+    try:
+        primary.prepare()
+        standby = primary.standby(folder / "b", "b")
+        try:
+            primary.configure(synchronous_standby_names="ANY 1 (b)", shared_buffers="128MB")
+            primary.reload()
+            yield primary
+        finally:
+            standby.stop()
+    finally:
+        primary.stop()
+
+
+def _appending(bench: Bench, primary: Server) -> Iterator[Row]:
+    times: list[float] = []
+    costs: dict[str, list[float]] = {"segments": [], "postgres": []}
+    turn = iter(range(10_000))
+    each = bench.count(120, 4)
+
+    def segments() -> float:
+        return asyncio.run(_append(log_in(bench.folder / f"many-{next(turn)}" / "log"), each, [], costs["segments"]))
+
+    def postgres() -> float:
+        return asyncio.run(_append(PostgresLog(primary.new_log(), bench.folder), each, times, costs["postgres"]))
+
+    def raw() -> float:
+        return _raw(primary, bench.count(120, 4))
+
+    files, ours, statement = (Spread.of(values) for values in alternate(bench.runs, segments, postgres, raw))
+    p50, p99 = (percentile(times, share) * 1e3 for share in (0.5, 0.99))
+    what = f"replicated append, {WRITERS} writers, each acknowledged"
+    yield Row(
+        what=what, figure=ours, unit="events/s", beside=f"the same statement alone, batches of {WRITERS}",
+        limit=statement, ratio=ours.median / statement.median, target=">= 0.7 of it",
+        reached=ours.median >= 0.7 * statement.median, note=f"p50 {p50:.1f} ms, p99 {p99:.1f} ms",
+    )
+    yield Row(
+        what=f"{what}, again", figure=ours, unit="events/s", beside="segments on this disk", limit=files,
+        ratio=ours.median / files.median, target=">= 0.25 of it", reached=ours.median >= 0.25 * files.median,
+    )
+    mine, theirs = (Spread.of(costs[name]) for name in ("postgres", "segments"))
+    ratio = mine.median / theirs.median
+    yield Row(
+        what="processor time of the writer, one replicated event", figure=mine, unit="µs", beside="segments",
+        limit=theirs, ratio=ratio, target="<= 1.5 of it", reached=ratio <= 1.5,
+    )
+
+
+def _reading(bench: Bench, primary: Server) -> Row:
+    size = bench.count(200_000, 1_000)
+    there, here = PostgresLog(primary.new_log(), bench.folder), log_in(bench.folder / "read" / "log")
+    for store in (here, there):
+        _fill(store, size)
+    ours, files = (
+        Spread.of(values) for values in alternate(bench.runs, lambda: _read(there, size), lambda: _read(here, size))
+    )
+    return Row(
+        what=f"read from PostgreSQL, verified and decoded, {size:,} events", figure=ours, unit="events/s",
+        beside="segments", limit=files, ratio=ours.median / files.median, target=">= 0.6 of it",
+        reached=ours.median >= 0.6 * files.median,
+    )
+
+
+async def _append(store: LogStore, each: int, times: list[float], costs: list[float]) -> float:
+    with store.lease("bench") as lease:
+        storage = lease.open()
+        sequencer = Sequencer(storage.tail())
+        log = Log(storage, sequencer)
+        log.append_events(opening_events(storage, storage.log_id(), None, sequencer, now()))
+        await asyncio.gather(*(_writer(log, f"warm-{k}", 2, []) for k in range(WRITERS)))
+        start, spent = time.perf_counter(), time.process_time()
+        await asyncio.gather(*(_writer(log, f"w{k}", each, times) for k in range(WRITERS)))
+        seconds, spent = time.perf_counter() - start, time.process_time() - spent
+        costs.append(spent / (WRITERS * each) * 1e6)
+        await log.aclose()
+    return WRITERS * each / seconds
+
+
+async def _writer(log: Log, name: str, count: int, times: list[float]) -> None:
+    for n in range(count):
+        start = time.perf_counter()
+        await log.append(draft(Noted(n=n, note=note(n)), f"{name}-{n}"))
+        times.append(time.perf_counter() - start)
+
+
+def _batches(count: int, size: int) -> Iterator[tuple[Tail, list[bytes], Tail]]:
+    """Batches of notes, one behind the other."""
+    sequencer, before = Sequencer(Tail()), Tail()
+    for number in range(count):
+        start = before.position
+        events: list[Event] = [
+            sequencer.admit(draft(Noted(n=n, note=note(n)), f"note-{n}"), now()) for n in range(start, start + size)
+        ]
+        lines, sums = seal(events, number + 1, before)
+        tail = Tail(events[-1].position, number + 1, events[-1].time, sums[-1])
+        yield before, lines, tail
+        before = tail
+
+
+def _raw(primary: Server, count: int) -> float:
+    """Lines a second that the server takes in batches that were made before."""
+    address = primary.new_log()
+    made = list(_batches(count, WRITERS))
+    with psycopg.connect(f"host={primary.folder} user={WRITER} dbname=postgres", autocommit=True) as connection:
+        connection.execute("SELECT pm.take(%s, 0, 'bench', '', 'bench', '', true)", (address.log,))
+        row = connection.execute("SELECT log_no FROM pm.log WHERE name = %s", (address.log,)).fetchone()
+        assert row is not None
+        start = time.perf_counter()
+        for before, lines, tail in made:
+            data = b"".join(lines)
+            given = (
+                row[0], 1, before.position, bytes.fromhex(before.sum), tail.position, tail.batch, tail.time,
+                bytes.fromhex(tail.sum), data, tail.position, len(data),
+            )  # fmt: skip
+            done = connection.execute(_APPEND, given, prepare=True).fetchone()
+            assert done == (1,)
+        return count * WRITERS / (time.perf_counter() - start)
+
+
+def _fill(store: LogStore, size: int) -> None:
+    with store.lease("bench") as lease, closing(lease.open()) as storage:
+        for before, lines, tail in _batches(size // 500, 500):
+            storage.append_batch(before, lines, tail)
+
+
+def _read(store: LogStore, size: int) -> float:
+    with closing(store.reader()) as reader:
+        start = time.perf_counter()
+        found = sum(len(run) for run in runs(reader))
+        assert found == size
+        return size / (time.perf_counter() - start)

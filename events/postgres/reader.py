@@ -1,0 +1,321 @@
+"""Reading a log's pages from any process; the chain is checked by ``pmagent.events.reader``, as with segments."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from time import monotonic, sleep
+from typing import Any, Final, NamedTuple, TypeVar
+
+from pmagent.events.errors import CorruptLog, EventsLost, NotFound, PmagentError
+from pmagent.events.event import Tail
+from pmagent.events.postgres.address import Address
+from pmagent.events.postgres.schema import PREPARE, VERSION, schema_version
+from pmagent.events.postgres.session import (
+    ANSWER_SECONDS,
+    RUNS,
+    Broken,
+    DatabaseRefused,
+    Failed,
+    Session,
+    Unreachable,
+    sessions,
+)
+from pmagent.events.storage import CHUNK_BYTES
+
+T = TypeVar("T")
+
+POLL_SECONDS: Final = 1.0
+"""A reader that waits looks so often, also where no notification came."""
+
+AHEAD_BYTES: Final = 1 << 20
+"""Who reads on where the last reading ended is given so much at once from the server."""
+
+OUTAGE_SECONDS: Final = 60.0
+"""So long after a connection broke, another one is tried for."""
+
+PAUSE_SECONDS: Final = 0.25
+"""Between two rounds over all hosts."""
+
+_PAGES_MAX: Final = 2048
+
+_HEAD: Final = b"""
+SELECT log_no, log_id, epoch, token, origin, holder, since, renewals, released, replicated, position, batch, time, sum,
+  settled, moved_to FROM pm.log WHERE name = $1
+"""
+_PAGES: Final = b"""
+SELECT first, last, lines FROM (
+  SELECT first, last, lines, sum(octet_length(lines)) OVER (ORDER BY first) - octet_length(lines) AS before FROM (
+    SELECT first, last, lines FROM pm.page
+    WHERE log_no = $1 AND first >= coalesce((SELECT max(first) FROM pm.page WHERE log_no = $1 AND first <= $2), 0)
+      AND first <= $3 ORDER BY first LIMIT $4) AS near) AS sized
+WHERE before < $5 ORDER BY first
+"""
+_BEFORE: Final = b"""
+SELECT last, batch, lines FROM pm.page WHERE log_no = $1 AND batch < $2 ORDER BY first DESC LIMIT 1
+"""
+
+
+class Head(NamedTuple):
+    """A log's row."""
+
+    log_no: int
+    log_id: str
+    epoch: int
+    token: str
+    origin: str
+    holder: str
+    since: str
+    renewals: int
+    released: bool
+    replicated: bool
+    position: int
+    batch: int
+    time: str
+    sum: bytes
+    settled: int
+    moved_to: str
+
+    @property
+    def tail(self) -> Tail:
+        """The end that it notes."""
+        return Tail(self.position, self.batch, self.time, self.sum.hex())
+
+
+def head_of(session: Session, name: str) -> Head | None:
+    """The row of the log ``name``; None where there is none. Raises Broken, Failed."""
+    rows = session.ask(_HEAD, name)
+    return Head(*rows[0]) if rows else None
+
+
+def asked(session: Session, sql: bytes, *given: object, seconds: float = ANSWER_SECONDS) -> list[tuple[Any, ...]]:
+    """``Session.ask`` of a statement on a log's tables. Raises Broken; DatabaseRefused, CorruptLog in place of
+    Failed."""
+    try:
+        return session.ask(sql, *given, seconds=seconds)
+    except Failed as failed:
+        raise explained(failed, session.host) from failed
+
+
+def explained(failed: Failed, host: str) -> PmagentError:
+    """An error of the server for people."""
+    if failed.state.startswith("XX"):
+        return CorruptLog(f"database on {host}", 0, 0, str(failed))
+    if failed.state in ("3F000", "42P01", "42883"):
+        return DatabaseRefused(f"the database on {host} is not prepared for logs", f"its owner runs: {PREPARE}")
+    may = "the owner of the database lets this role write or read logs: docs/machines.md"
+    hint = may if failed.state == "42501" else ""
+    return DatabaseRefused(f"the database on {host} refuses: {failed}", hint)
+
+
+def connected(address: Address, *, standby: bool = False) -> tuple[Session, Head | None]:
+    """A session in which the log's row can be read, and the row. Raises Unreachable, DatabaseRefused."""
+    told = ""
+    for session in sessions(address, standby=standby):
+        try:
+            version = schema_version(session)
+            if version != VERSION:
+                raise Failed("42P01", "") if version == 0 else _of_another_release(session, version)
+            return session, head_of(session, address.log)
+        except Failed as failed:
+            session.close()
+            raise explained(failed, session.host) from failed
+        except Broken as broken:
+            told = str(broken)
+            session.close()
+        except BaseException:
+            session.close()
+            raise
+    raise Unreachable(f"{address} cannot be reached: {told}", RUNS)
+
+
+def _of_another_release(session: Session, version: int) -> DatabaseRefused:
+    mend = f"its owner runs {PREPARE}" if version < VERSION else "use the later release"
+    return DatabaseRefused(f"the database on {session.host} has schema {version}; this release needs {VERSION}", mend)
+
+
+class PostgresReader:
+    """Reads one log. A connection that breaks is made again, for ``OUTAGE_SECONDS``. For any thread.
+
+    Raises NotFound when there is no such log; what ``connected`` raises.
+    """
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._lock = threading.RLock()
+        self._session: Session | None = None
+        self._seen = Tail()
+        self._log_no, self._log_id = 0, ""
+        self._ahead: tuple[int, bytes] = (0, b"")  # lines that were fetched already, and the position of the first
+        self._next = 0
+        self._listens = False
+        self._open()
+
+    def log_id(self) -> str:
+        """See LogReader."""
+        return self._log_id
+
+    def tail(self) -> Tail:
+        """See StorageReader. A standby may show a batch that nobody has acknowledged: there the last one that the
+        holder settled counts, or the one before the newest."""
+        return self._trying(self._tail)
+
+    def read(self, position: int, bytes_max: int = CHUNK_BYTES) -> bytes:
+        """See StorageReader."""
+        if position < 1:
+            raise ValueError("positions start at 1")
+        with self._lock:
+            end = self._seen.position
+            if position > end and position > (end := self.tail().position):
+                return b""
+            start, lines = self._ahead
+            if position != start or not lines:
+                size = max(bytes_max, AHEAD_BYTES) if position == self._next else bytes_max
+                lines = self._trying(lambda: self._fetched(position, end, size))
+            cut = lines.rfind(b"\n", 0, bytes_max) + 1 or lines.find(b"\n") + 1
+            taken, rest = lines[:cut], lines[cut:]
+            self._next = position + taken.count(b"\n")
+            self._ahead = (self._next, rest)
+            return taken
+
+    def location(self, position: int) -> tuple[str, int]:
+        """See StorageReader: the page, and the byte offset in it."""
+        with self._lock:
+            pages = self._trying(lambda: self._pages(position, position, 1))
+            if not pages or pages[0][1] < position:
+                return f"page {pages[0][0] if pages else position}", 0
+            first, _, lines = pages[0]
+            return f"page {first}", _offset(lines, position - first)
+
+    def changes(self, position: int, seconds: float) -> bool:
+        """See StorageReader. Woken by a notification, which may get lost: it looks each second anyway."""
+        until = monotonic() + seconds
+        while self.tail().position <= position:
+            left = until - monotonic()
+            if left <= 0:
+                return False
+            with self._lock:
+                self._trying(partial(self._waited, min(left, POLL_SECONDS)))
+        return True
+
+    def close(self) -> None:
+        """See LogReader."""
+        with self._lock:
+            if self._session is not None:
+                self._session.close()
+                self._session = None
+
+    def _open(self) -> None:
+        session, head = connected(self._address, standby=True)
+        if head is None or not head.log_id or self._log_id not in ("", head.log_id):
+            session.close()
+            raise NotFound(
+                f"there is no log {self._address.log} in {self._address.dsn}" if head is None or not head.log_id
+                else f"another log lies in {self._address} now", "pmagent up begins one where none was",
+            )
+        self._session, self._listens = session, False
+        self._log_no, self._log_id = head.log_no, head.log_id
+
+    def _trying(self, work: Callable[[], T]) -> T:
+        """``work`` on a session; on another one where it breaks."""
+        with self._lock:
+            until = monotonic() + OUTAGE_SECONDS
+            while True:
+                try:
+                    if self._session is None:
+                        self._open()
+                    return work()
+                except Broken as broken:
+                    self.close()
+                    last: PmagentError = Unreachable(f"{self._address} cannot be reached: {broken}", RUNS)
+                except Unreachable as error:
+                    last = error
+                if monotonic() > until:
+                    raise last
+                sleep(PAUSE_SECONDS)
+
+    def _tail(self) -> Tail:
+        assert self._session is not None, "opened by _trying"
+        try:
+            head = head_of(self._session, self._address.log)
+        except Failed as failed:
+            raise explained(failed, self._session.host) from failed
+        if head is None or head.log_id != self._log_id:
+            raise NotFound(f"log {self._log_id} is not in {self._address} any more", "look where the log is now")
+        tail = head.tail
+        if self._session.is_standby and head.settled < head.position:
+            tail = self._tail_before(head)
+            if tail.position <= self._seen.position:  # a primary has shown more
+                return self._seen
+        elif tail.position < self._seen.position:
+            why = f"it ends at position {tail.position}"
+            raise EventsLost(str(self._address), tail.position + 1, self._seen.position, why)
+        self._seen = tail
+        return tail
+
+    def _tail_before(self, head: Head) -> Tail:
+        """The end of the batch before the newest: the writer sent the newest only when that was acknowledged."""
+        from pmagent.events.line import decode_line
+
+        assert self._session is not None, "opened by _trying"
+        rows = asked(self._session, _BEFORE, self._log_no, head.batch)
+        if not rows:
+            return Tail()
+        last, batch, lines = rows[0]
+        line = lines[lines.rfind(b"\n", 0, -1) + 1 :]
+        try:
+            event = decode_line(line)
+        except ValueError as error:
+            raise CorruptLog(f"page that ends at {last}", 0, last, f"not an event: {error}") from error
+        return Tail(last, batch, event.time, event.sum)
+
+    def _pages(self, position: int, end: int, size: int) -> list[tuple[int, int, bytes]]:
+        assert self._session is not None, "opened by _trying"
+        found = asked(self._session, _PAGES, self._log_no, position, end, _PAGES_MAX, size)
+        return [(int(first), int(last), bytes(lines)) for first, last, lines in found]
+
+    def _fetched(self, position: int, end: int, size: int) -> bytes:
+        """Lines from ``position`` on, whole pages up to ``size`` bytes and one more."""
+        found: list[bytes] = []
+        wanted = position
+        for first, last, lines in self._pages(position, end, size):
+            if found and first != wanted:
+                break  # the next reading tells
+            if not first <= wanted <= last:
+                break
+            if lines.count(b"\n") != last - first + 1 or not lines.endswith(b"\n"):
+                if found:
+                    break
+                why = f"it does not hold {last - first + 1} whole lines"
+                raise CorruptLog(f"page {first}", 0, wanted, why)
+            found.append(lines[_offset(lines, wanted - first) :] if first < wanted else lines)
+            wanted = last + 1
+        if not found:
+            raise CorruptLog(f"page {position}", 0, position, "the page that holds it is missing")
+        if wanted - 1 > end:
+            joined = b"".join(found)
+            return joined[: _offset(joined, end - position + 1)]
+        return b"".join(found)
+
+    def _waited(self, seconds: float) -> None:
+        session = self._session
+        assert session is not None, "opened by _trying"
+        if session.is_standby:
+            session.notified(seconds)  # nobody can listen there: it only waits
+            return
+        if not self._listens:
+            with suppress(Failed):
+                session.script(f"LISTEN pm_{self._log_no}")
+                self._listens = True
+            return  # what came before is not told of: look again
+        session.notified(seconds)
+
+
+def _offset(lines: bytes, count: int) -> int:
+    """Where the line behind ``count`` lines begins."""
+    at = 0
+    for _ in range(count):
+        at = lines.index(b"\n", at) + 1
+    return at

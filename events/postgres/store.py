@@ -1,0 +1,273 @@
+"""The store of a log in PostgreSQL. Its blobs lie in a folder of this machine."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any, Final, TypeVar
+
+from pmagent.events.blobs import BlobStore
+from pmagent.events.damage import sum_of
+from pmagent.events.disk import RealDisk
+from pmagent.events.errors import LogLocked, LogMoved, NotFound
+from pmagent.events.event import format_time
+from pmagent.events.lock import WriterLock, is_locked
+from pmagent.events.named_blobs import BlobCheck
+from pmagent.events.postgres.address import Address
+from pmagent.events.postgres.checks import faults_in
+from pmagent.events.postgres.hold import TIMELINE, Claim, Hold, Taken
+from pmagent.events.postgres.reader import Head, PostgresReader, asked, connected, explained, head_of
+from pmagent.events.postgres.session import Broken, Failed, Session, Unreachable
+from pmagent.events.postgres.storage import PostgresStorage
+from pmagent.events.store import Fault, Holder, Identity, LocalFiles, Part, Size, Standing, Verification
+
+T = TypeVar("T")
+
+LEASE_SECONDS: Final = 30.0
+"""So long a holder on another machine is watched that holds no lock any more, and has not let go of the log."""
+
+_WATCH_SECONDS: Final = 0.5
+_NOTE: Final = re.compile(r"pid ([0-9]{1,9}) on (\S*), (.*)", re.DOTALL)
+_BEGIN: Final = b"SELECT pm.begin($1, $2, $3)"
+_RELEASE: Final = b"SELECT pm.tell($1, $2, $3, true)"
+_MOVE: Final = b"SELECT pm.move($1, $2, $3)"
+_BYTES: Final = b"SELECT coalesce(sum(octet_length(lines)), 0)::bigint FROM pm.page WHERE log_no = $1"
+_LOCKED: Final = b"""
+SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database AND d.datname = current_database()
+WHERE l.locktype = 'advisory' AND l.classid = 28781 AND l.objid = $1 AND l.objsubid = 2 AND l.granted
+"""
+_PLACE: Final = b"""
+SELECT s.system_id, d.oid, d.datname FROM pm.system() s, pg_database d WHERE d.datname = current_database()
+"""
+
+
+class PostgresLog:
+    """The log at ``address`` (see ``pmagent.events.store.LogStore``).
+
+    ``blobs``: the folder of its blobs; ``lock``: a file that each of its writers on this machine locks (None: they
+    know of each other by the database alone); ``replicated``: what no standby has confirmed does not count.
+    ``permit`` raises where the database must not be connected to.
+    """
+
+    def __init__(
+        self, address: Address, blobs: Path, lock: Path | None = None, *, replicated: bool = True,
+        permit: Callable[[], None] = lambda: None,
+    ) -> None:  # fmt: skip
+        self.place = str(address)
+        self._address = address
+        self._blobs = blobs
+        self._lock = lock
+        self._replicated = replicated
+        self._permit = permit
+
+    def exists(self) -> bool:
+        """See LogStore."""
+        return self._asking(lambda _session, head: head is not None and bool(head.log_id))
+
+    def reader(self) -> PostgresReader:
+        """See LogStore."""
+        self._permit()
+        return PostgresReader(self._address)
+
+    def blobs(self) -> BlobStore:
+        """See LogStore."""
+        return BlobStore(RealDisk(), str(self._blobs))
+
+    @contextmanager
+    def lease(self, role: str, *, seize: bool = False) -> Iterator[PostgresLease]:
+        """See LogStore. ``seize``: take the log over from a holder whose lease is known to have ended; its session may
+        still hold its lock. Raises LogMoved; Unreachable, Unsafe, DatabaseRefused, too."""
+        note = f"pid {os.getpid()} on {socket.gethostname()}, {role}"
+        lock = WriterLock(self._lock, f"pid {os.getpid()}, {role}") if self._lock is not None else None
+        try:
+            claim = Claim(secrets.token_hex(16), self._origin(), note, format_time(datetime.now(UTC)), self._replicated)
+            epoch = self._asking(lambda session, head: self._free(session, head, claim, seize=seize), standby=False)
+            try:
+                hold = Hold(self._address, claim, epoch)
+            except Taken as taken:
+                raise LogLocked(self.place, taken.head.holder) from None
+            try:
+                yield PostgresLease(hold)
+            finally:
+                _let_go(hold)
+        finally:
+            if lock is not None:
+                lock.release()
+
+    def holder(self) -> Holder:
+        """See LogStore."""
+        here = self._lock is not None and is_locked(self._lock)
+        head, locked = self._asking(lambda session, head: (head, _is_locked(session, head)))
+        note = head.holder if head is not None else ""
+        match = _NOTE.fullmatch(note)
+        if head is None or match is None:
+            return Holder(here or locked, note)
+        ours = here if self._lock is not None else match[2] == socket.gethostname()
+        return Holder(here or locked, note, int(match[1]) if ours else 0, match[3], head.since)
+
+    def verify(
+        self, *, decode: bool = False, blobs: BlobCheck | None = None, progress: Callable[[int], None] | None = None
+    ) -> Verification:
+        """See LogStore."""
+        from pmagent.events.postgres.verifying import PageVerifier
+
+        return self._asking(
+            lambda session, head: PageVerifier(session, self._begun(head), decode, blobs, progress).run()
+        )
+
+    def stat(self) -> Standing:
+        """See LogStore. All pages are one part."""
+        return self._asking(self._standing)
+
+    def size(self) -> Size:
+        """See LogStore."""
+        lines = self._asking(lambda session, head: _bytes_of(session, head) if head is not None else 0)
+        return Size(lines, sum(path.lstat().st_size for path in self._blobs.glob("??/*")))
+
+    def identity(self) -> Identity:
+        """See LogStore: the database cluster, the database and the log's number in it."""
+        return self._asking(self._identified)
+
+    def age(self) -> tuple[int, int]:
+        """See LogStore: the log's epoch and the timeline of the database."""
+        return self._asking(lambda session, head: (self._begun(head).epoch, int(asked(session, TIMELINE)[0][0])))
+
+    def written(self, position: int) -> tuple[int, str]:
+        """See LogStore."""
+        with closing(self.reader()) as reader:
+            last = reader.tail().position
+            line = reader.read(position, 1) if 0 < position <= last else b""
+            return last, sum_of(line, 0) if line else ""
+
+    def files(self) -> LocalFiles:
+        """See LogStore: the blobs, and the lock of this machine."""
+        return LocalFiles((self._blobs,), (), (self._lock,) if self._lock is not None else ())
+
+    def faults(self) -> list[Fault]:
+        """See LogStore."""
+
+        def looked(session: Session, _head: Head | None) -> list[Fault]:
+            try:
+                return faults_in(session, replicated=self._replicated)
+            except Failed as failed:
+                raise explained(failed, session.host) from failed
+
+        return self._asking(looked, standby=False)
+
+    def _asking(self, work: Callable[[Session, Head | None], T], *, standby: bool = True) -> T:
+        """``work`` with a session and the log's row, if there is one."""
+        self._permit()
+        session, head = connected(self._address, standby=standby)
+        with closing(session):
+            try:
+                return work(session, head)
+            except Broken as broken:
+                raise Unreachable(f"the connection to {session.host} broke: {broken}", "try again") from broken
+
+    def _begun(self, head: Head | None) -> Head:
+        if head is None or not head.log_id:
+            hint = "pmagent init makes a workspace, pmagent up starts its log"
+            raise NotFound(f"there is no log in {self.place}", hint)
+        return head
+
+    def _free(self, session: Session, head: Head | None, claim: Claim, *, seize: bool) -> int:
+        """The epoch to raise, of a log that nobody holds. Raises LogLocked, LogMoved."""
+        if head is None:
+            return 0
+        if head.moved_to:
+            raise LogMoved(self.place, head.moved_to)
+        if seize or (claim.origin and claim.origin == head.origin):  # it held the lock that we hold now: it is no more
+            return head.epoch
+        self._unlocked(session, head)
+        if head.released:
+            return head.epoch
+        # A failure of the database takes its locks away, and leaves the holder alive.
+        until = monotonic() + LEASE_SECONDS
+        while monotonic() < until:
+            sleep(_WATCH_SECONDS)
+            found = head_of(session, self._address.log)
+            if found is None or found.renewals != head.renewals:
+                raise LogLocked(self.place, head.holder)
+        self._unlocked(session, head)
+        return head.epoch
+
+    def _unlocked(self, session: Session, head: Head) -> None:
+        if _is_locked(session, head):
+            raise LogLocked(self.place, head.holder)
+
+    def _standing(self, session: Session, head: Head | None) -> Standing:
+        if head is None or not head.log_id:
+            return Standing("", (), None, [], 0, 0, [], "")
+        size = _bytes_of(session, head)
+        parts = [Part("pages", 1, head.position, size, sealed=bool(head.moved_to))] if head.position else []
+        trouble = f"it was moved to {head.moved_to}" if head.moved_to else ""
+        return Standing(head.log_id, (head.tail,), head.tail, parts, 0, size, [], trouble)
+
+    def _identified(self, session: Session, head: Head | None) -> Identity:
+        number = self._begun(head).log_no
+        ((system_id, database, name),) = asked(session, _PLACE)
+        place = f"postgresql://{system_id}/{name}#{self._address.log}"
+        return Identity(place, (system_id, database << 32 | number), os.getuid())
+
+    def _origin(self) -> str:
+        """The same for all that hold this machine's lock of the log, one after the other; "" where there is none."""
+        if self._lock is None:
+            return ""
+        found = self._lock.stat()
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+        return f"{boot}:{found.st_dev}:{found.st_ino}"
+
+
+class PostgresLease:
+    """See Lease."""
+
+    def __init__(self, hold: Hold) -> None:
+        self._hold = hold
+
+    def open(self, new_log_id: str = "") -> PostgresStorage:
+        """See Lease."""
+        return PostgresStorage(self._hold, str(self._call(_BEGIN, new_log_id or secrets.token_hex(16))))
+
+    def close_for_good(self, to: str) -> None:
+        """Nobody writes the log any more: a copy goes on at ``to``. Raises Unreachable, DatabaseRefused, LogLocked."""
+        if not self._call(_MOVE, to):
+            raise LogLocked(str(self._hold.address), "another process")
+
+    def _call(self, sql: bytes, given: str) -> Any:
+        """Run one of the functions that change the row; what it returns, which is durable then."""
+        hold = self._hold
+        try:
+            rows = hold.commit(sql, hold.head.log_no, hold.head.epoch, given)
+        except Failed as failed:
+            raise explained(failed, hold.session.host) from failed
+        except Broken as broken:
+            raise Unreachable(f"the connection to {hold.session.host} broke: {broken}", "try again") from broken
+        return rows[0][0] if rows else None
+
+
+def _let_go(hold: Hold) -> None:
+    """Say that the holder has gone, where that is still so and can be said: who comes next need not wait then."""
+    try:
+        hold.session.ask(_RELEASE, hold.head.log_no, hold.head.epoch, 0, seconds=1.0)
+    except (Broken, Failed):
+        return
+    finally:
+        hold.close()
+
+
+def _bytes_of(session: Session, head: Head) -> int:
+    return int(asked(session, _BYTES, head.log_no)[0][0])
+
+
+def _is_locked(session: Session, head: Head | None) -> bool:
+    if head is None:
+        return False
+    ((count,),) = asked(session, _LOCKED, head.log_no)
+    return bool(count)

@@ -1,0 +1,231 @@
+"""A log in PostgreSQL: who may do what to it, what is found when it was changed, and what its readers see."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from pmagent.events.errors import CorruptLog, OutcomeUnknown, PmagentError
+from pmagent.events.event import Tail
+from pmagent.events.postgres import reader as reader_module
+from pmagent.events.postgres import storage as storage_module
+from pmagent.events.postgres.address import Address
+from pmagent.events.postgres.checks import Unsafe
+from pmagent.events.postgres.session import DatabaseRefused, Unreachable
+from pmagent.events.postgres.store import PostgresLog
+from pmagent.events.reader import events
+from tests.support.logs import BatchWriter, draft
+from tests.support.postgres import READER, SECONDS, WRITER, Server, cluster, one_server, until
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    """One server."""
+    with one_server() as made:
+        yield made
+
+
+@pytest.fixture
+def log(server: Server, tmp_path: Path) -> PostgresLog:
+    """A log of four pages and six events."""
+    made = PostgresLog(server.new_log(), tmp_path, replicated=False)
+    fill(made, (1, 3, 1))
+    return made
+
+
+def fill(log: PostgresLog, batches: tuple[int, ...]) -> list[Tail]:
+    """Begin the log, and write so many events in each batch."""
+    with log.lease("tests") as lease, closing(lease.open()) as storage:
+        writer = BatchWriter(storage)
+        if not storage.tail().position:
+            writer.create(storage.log_id())
+        for count in batches:
+            start = storage.tail().position
+            writer.write([draft(start + n) for n in range(count)])
+    return writer.acknowledged
+
+
+def name_of(log: PostgresLog) -> str:
+    """Its name in the database."""
+    return log.place.partition("#")[2]
+
+
+def change(server: Server, log: PostgresLog, text: str) -> None:
+    """Change the log's tables as only a superuser can who switches their guards off."""
+    number = server.sql(f"SELECT log_no FROM pm.log WHERE name = '{name_of(log)}'")
+    server.sql(f"SET session_replication_role = replica; {text.replace('LOG', number)}")
+
+
+def test_nobody_changes_or_removes_a_page(server: Server, log: PostgresLog) -> None:
+    for role in (WRITER, READER, "pm_owner", "postgres"):
+        for text in (
+            "UPDATE pm.page SET lines = ''", "DELETE FROM pm.page", "TRUNCATE pm.page", "DELETE FROM pm.epoch",
+            "UPDATE pm.epoch SET epoch = 0",
+        ):
+            with pytest.raises(AssertionError, match=r"permission denied|nobody may change"):
+                server.sql(f"SET ROLE {role}; {text}")
+    assert log.verify().ok
+
+
+def test_roles_write_by_the_functions_alone_and_a_reader_by_none(server: Server, log: PostgresLog) -> None:
+    for role, text in (
+        (WRITER, "INSERT INTO pm.page VALUES (1, 1, 1, 1, 1, '')"), (WRITER, "UPDATE pm.log SET epoch = 0"),
+        (READER, "SELECT pm.take('x', 0, 'x', 'x', 'x', 'x', false)"), (READER, "UPDATE pm.log SET epoch = 0"),
+        (READER, "SELECT pm.tell(1, 1, 1, false)"), (WRITER, "CREATE TABLE pm.x ()"),
+    ):
+        with pytest.raises(AssertionError, match="permission denied"):
+            server.sql(f"SET ROLE {role}; {text}")
+    reading = PostgresLog(server.address(name_of(log), READER), Path("/nowhere"), replicated=False)
+    assert reading.verify().ok
+    with pytest.raises(DatabaseRefused, match="permission denied"), reading.lease("tests"):
+        pass
+
+
+def test_the_role_that_began_a_log_writes_it_and_no_other(server: Server, log: PostgresLog) -> None:
+    server.sql("CREATE ROLE other LOGIN; GRANT pm_writer TO other")
+    other = PostgresLog(server.address(name_of(log), "other"), Path("/nowhere"), replicated=False)
+    with pytest.raises(DatabaseRefused, match="belongs to another role"), other.lease("tests"):
+        pass
+    server.sql(f"GRANT {WRITER} TO other")
+    fill(other, (1,))
+    assert log.verify().events == 7
+
+
+EXCHANGED = (
+    "UPDATE pm.page SET first = first + 100 WHERE log_no = LOG AND first = 2;"
+    "UPDATE pm.page SET first = 2 WHERE log_no = LOG AND first = 6"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "position", "reason"),
+    [("UPDATE pm.page SET lines = set_byte(lines, 40, 65) WHERE log_no = LOG AND first = 3", 3, "sum"),
+     ("DELETE FROM pm.page WHERE log_no = LOG AND first = 2", 2, "missing"),
+     ("DELETE FROM pm.page WHERE log_no = LOG AND first = 6", 6, "missing"),
+     ("UPDATE pm.page SET lines = substr(lines, 1, length(lines) - 1) WHERE log_no = LOG AND first = 3", 5, "no end"),
+     ("UPDATE pm.page SET last = 6 WHERE log_no = LOG AND first = 3", 5, "kept as"),
+     ("UPDATE pm.page SET batch = 9 WHERE log_no = LOG AND first = 6", 6, "kept as batch 9"),
+     ("UPDATE pm.page SET epoch = 9 WHERE log_no = LOG AND first = 2", 3, "epoch"),
+     (EXCHANGED, 2, "sum"),
+     ("UPDATE pm.log SET position = 5 WHERE log_no = LOG", 5, "exchanged"),
+     ("UPDATE pm.log SET position = 9 WHERE log_no = LOG", 7, "3 durable events are missing"),
+     ("UPDATE pm.log SET sum = sha256('x') WHERE log_no = LOG", 6, "exchanged"),
+     ("UPDATE pm.log SET log_id = 'x' WHERE log_no = LOG", 1, "log.created")],
+)  # fmt: skip
+def test_verification_names_the_place_of_each_change(
+    server: Server, log: PostgresLog, text: str, position: int, reason: str
+) -> None:
+    change(server, log, text)
+    found = log.verify(decode=True).finding
+    assert found is not None
+    assert (found.position, found.file.startswith("page ")) == (position, True)
+    assert reason in found.reason
+
+
+def test_a_page_behind_the_noted_end_is_found(server: Server, log: PostgresLog) -> None:
+    with closing(log.reader()) as reader:
+        before = list(events(reader))[-2]
+    change(server, log, f"UPDATE pm.log SET position = 5, batch = 3, sum = '\\x{before.sum}' WHERE log_no = LOG")
+    found = log.verify().finding
+    assert found is not None
+    assert (found.position, found.reason) == (6, "it lies behind the end that the log's row notes")
+
+
+def test_readers_stop_at_a_change_and_hand_out_what_precedes_it(server: Server, log: PostgresLog) -> None:
+    change(server, log, "DELETE FROM pm.page WHERE log_no = LOG AND first = 3")
+    with closing(log.reader()) as reader:
+        read: list[int] = []
+        with pytest.raises(CorruptLog) as caught:
+            read.extend(event.position for event in events(reader, 2))
+        assert (read, caught.value.position) == ([], 3) or (read, caught.value.position) == ([2], 3)
+
+
+def test_servers_that_do_not_keep_promises_hold_no_log(server: Server, tmp_path: Path) -> None:
+    with pytest.raises(Unsafe, match="synchronous_standby_names"), PostgresLog(server.new_log(), tmp_path).lease("t"):
+        pass
+    root = PostgresLog(server.new_log("postgres"), tmp_path, replicated=False)
+    with pytest.raises(Unsafe, match="superuser"), root.lease("t"):
+        pass
+    server.sql("CREATE DATABASE bare")
+    bare = PostgresLog(Address(server.address(database="bare").dsn, "x"), tmp_path, replicated=False)
+    with pytest.raises(DatabaseRefused, match="not prepared"), bare.lease("t"):
+        pass
+    server.sql(f"ALTER ROLE {WRITER} SET synchronous_commit = off")
+    fill(PostgresLog(server.new_log(), tmp_path, replicated=False), (1,))  # a session of ours sets it anew
+    server.sql(f"ALTER ROLE {WRITER} RESET synchronous_commit")
+
+
+def test_a_setting_that_is_weakened_later_ends_the_writer(
+    server: Server, log: PostgresLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(storage_module, "CHECK_SECONDS", -1.0)
+    with log.lease("tests") as lease:
+        storage = lease.open()
+        storage.settle()
+        server.configure(full_page_writes="off")
+        server.reload()
+        try:
+            until(lambda: server.sql("SHOW full_page_writes") == "off", "it is read")
+            with pytest.raises(OutcomeUnknown, match="full_page_writes"):
+                storage.settle()
+        finally:
+            server.configure()
+            server.reload()
+        storage.close()
+
+
+def test_hosts_that_cannot_be_reached_are_named(tmp_path: Path) -> None:
+    with pytest.raises(Unreachable, match=str(tmp_path)):
+        PostgresLog(Address(f"postgresql:///x?host={tmp_path}", "lab"), tmp_path).exists()
+
+
+def test_a_reader_is_woken_by_what_is_written(
+    log: PostgresLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader_module, "POLL_SECONDS", 10 * SECONDS)  # so only a notification wakes it
+    with closing(log.reader()) as reader:
+        end = reader.tail().position
+        woken = threading.Thread(target=reader.changes, args=(end, 10 * SECONDS))
+        woken.start()
+        with log.lease("tests") as lease, closing(lease.open()) as storage:
+            writer = BatchWriter(storage)
+            until(lambda: writer.write([draft(storage.tail().position)]) is not None and not woken.is_alive(), "woken")
+        woken.join()
+
+
+def test_a_reader_goes_on_when_the_server_was_started_again(server: Server, log: PostgresLog) -> None:
+    with closing(log.reader()) as reader:
+        before = list(events(reader))
+        server.kill()
+        server.start()
+        assert list(events(reader)) == before
+
+
+def test_a_reader_of_a_standby_sees_what_was_acknowledged(tmp_path: Path) -> None:
+    with cluster() as three:
+        log = PostgresLog(three.a.new_log(), tmp_path)
+        there = PostgresLog(three.b.address(name_of(log)), tmp_path)
+        with log.lease("tests") as lease, closing(lease.open()) as storage:
+            writer = BatchWriter(storage)
+            writer.create(storage.log_id())
+            first = writer.write([draft(1)])
+            storage.settle()
+            until(lambda: there.exists() and there.stat().newest is not None, "the standby has the log")
+            with closing(there.reader()) as reader:
+                assert reader.changes(first.position - 1, SECONDS)
+                assert reader.tail() == first
+                second = writer.write([draft(2), draft(3)])
+                third = writer.write([draft(4)])  # which vouches for the one before
+                number = third.position
+                until(lambda: str(number) == three.b.sql(f"SELECT position FROM pm.log WHERE name = '{name_of(log)}'"),
+                      "the standby shows the newest batch")
+                assert reader.tail() == second, "nobody has said that the newest one was acknowledged"
+                storage.settle()
+                assert reader.changes(second.position, SECONDS)
+                assert reader.tail() == third
+            with pytest.raises((PmagentError, AssertionError)), there.lease("tests"):
+                pass
