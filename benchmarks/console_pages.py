@@ -10,13 +10,16 @@ import json
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import anyio
+import msgspec
 
 from benchmarks.harness import Bench, Row, Spread, child, peak_memory
 from benchmarks.workload import write_steps
+from pmagent.console.auth.entrance import Visitor
 from pmagent.events.evidence import evidence
 
 BOUND_SECONDS = 4.0
@@ -25,6 +28,11 @@ QUICK_SECONDS = 0.25
 """So long at most may take what needs not look through the log."""
 QUICK = ("the newest events", "events since a position", "an event by its id, a decision", "integrity")
 
+FIRST = "the first page, with figures of a week"
+SHORT = 1_000
+FIRST_TIMES = 2.0
+"""So many times the time of the shortest log may the first page take."""
+
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 
@@ -32,7 +40,8 @@ def run(bench: Bench) -> list[Row]:
     """Three lengths of log, each page so and so often."""
     found: dict[int, dict[str, list[float]]] = {}
     memory: dict[int, float] = {}
-    for size in bench.sizes:
+    sizes = (SHORT, *bench.sizes)
+    for size in sizes:
         write_steps(evidence(bench.folder / f"w-{size}").log, size)
         told = child("console_pages", bench.folder / f"w-{size}", size, bench.runs)
         found[size], memory[size] = told["pages"], told["memory"]
@@ -48,6 +57,15 @@ def run(bench: Bench) -> list[Row]:
                 target=f"<= {limit:.0f} ms", reached=figures[largest].median <= limit, note=shorter,
             )
         )  # fmt: skip
+    first = {size: Spread.of([1000 * seconds for seconds in found[size][FIRST]]).median for size in sizes}
+    ratio = first[largest] / first[SHORT]
+    rows.append(
+        Row(
+            what=f"console: {FIRST}, log of {largest:,} events against one of {SHORT:,}",
+            figure=Spread.of([ratio]), unit="times", target=f"<= {FIRST_TIMES:g} times", reached=ratio <= FIRST_TIMES,
+            note=", ".join(f"of {size:,}: {median:.1f} ms" for size, median in first.items()),
+        )
+    )  # fmt: skip
     peak = Spread.of([memory[largest] / 2**20])
     shorter = ", ".join(f"of {size:,}: {memory[size] / 2**20:.0f} MiB" for size in bench.sizes[:-1])
     growth = memory[largest] / memory[bench.sizes[0]]
@@ -94,7 +112,8 @@ async def _seconds(app: Any, address: str) -> float:
     scope = {
         "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "GET", "scheme": "http",
         "path": path, "raw_path": path.encode(), "query_string": query.encode(), "root_path": "",
-        "headers": [(b"host", b"127.0.0.1")], "server": ("127.0.0.1", 80), "client": ("127.0.0.1", 1), "state": {},
+        "headers": [(b"host", b"127.0.0.1")], "server": ("127.0.0.1", 80), "client": ("127.0.0.1", 1),
+        "state": {"visitor": Visitor("ada", "approve", "s" * 64, "token", "2026-11-22T12:00:00.000000Z")},
     }  # fmt: skip
     start = time.perf_counter()
     await app(scope, receive, send)
@@ -113,7 +132,35 @@ async def _measure(workspace: Path, size: int, runs: int) -> dict[str, Any]:
     pages: dict[str, list[float]] = {}
     for name, address in _addresses(size).items():
         pages[name] = [await _seconds(app, address) for _ in range(runs)]
+    pages[FIRST] = await _first_page(workspace, runs)
     return {"pages": pages, "memory": peak_memory()}
+
+
+async def _first_page(workspace: Path, runs: int) -> list[float]:
+    """The first page with a daemon's answers: what it says is of one size however long the log is, as the projection of
+    figures and the status are. So each look costs what the console itself does."""
+    from pmagent.console.app import Positioned, application
+    from pmagent.console.pages.context import PageContext
+    from pmagent.events.errors import PmagentError
+    from pmagent.events.log import now
+    from pmagent.projections.figures import HOURS_MAX, Hour
+    from pmagent.service.answer import Answer
+
+    last = datetime.fromisoformat(now()[:13] + ":00:00")
+    hours = [(last - timedelta(hours=back)).isoformat()[:13] for back in range(HOURS_MAX)]
+    figures = [msgspec.to_builtins(Hour(hour=name, tasks=9, jobs=3, failed=1, job_s=40.0)) for name in hours[::-1]]
+
+    class Told(PageContext):
+        async def standing(self, operation: str) -> Answer:
+            """The figures; nothing else is told."""
+            if operation != "figures":
+                raise PmagentError("nobody says it here")
+            return Answer(document={"hours": figures})
+
+    context = Told(workspace)
+    app = Positioned(application(context), context)
+    await _seconds(app, "/?span=7d")
+    return [await _seconds(app, "/?span=7d") for _ in range(max(runs, 5))]
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
 A real daemon, and 100 agents in a process of their own. Each asks, waits for its verdict, and asks again: first as
 fast as it is answered, which is the rate; then at a tenth of that rate, which is how long a verdict takes that does not
 stand behind 99 others. Every call has a connection of its own, as a hook's has. One call in four is denied, the others
-are allowed by a rule; half are command lines.
+are allowed by a rule; half are command lines, the same ones again and again; or, for another rate, ones that nobody
+gave before.
 """
 
 from __future__ import annotations
@@ -33,26 +34,29 @@ deny: ["Bash(rm *)", "Read(./secret/**)"]
 allow: ["Bash(git status *)", "Bash(head *)", "Read(./**)"]
 """
 CALLS = (
-    ("Bash", {"command": "git status --short | head -n 5", "description": "Look what has changed"}),
-    ("Read", {"file_path": "src/module.py"}), ("Bash", {"command": "rm -rf build"}),
+    ("Bash", {"command": "git status --short | head -n {}", "description": "Look what has changed"}),
+    ("Read", {"file_path": "src/module.py"}), ("Bash", {"command": "rm -rf build{}"}),
     ("Read", {"file_path": "README.md"}),
 )  # fmt: skip
 
 
 def run(bench: Bench) -> list[Row]:
     """Three rounds of each, in turns."""
-    rates, calm = [], []
+    rates, fresh, calm = [], [], []
     with _daemon(bench.folder) as (workspace, daemon):
         address = str(Layout(workspace).guest_socket)
         for _ in range(bench.runs):
-            rates.append(child("guests", address, workspace, daemon, bench.count(100, 2), 0))
+            rates.append(child("guests", address, workspace, daemon, bench.count(100, 2), 0, ""))
+            fresh.append(child("guests", address, workspace, daemon, bench.count(100, 2), 0, "new"))
             tenth = rates[-1]["rate"] / 10
-            calm.append(child("guests", address, workspace, daemon, bench.count(10, 2), tenth))
+            calm.append(child("guests", address, workspace, daemon, bench.count(10, 2), tenth, ""))
     rate = Spread.of([one["rate"] for one in rates])
     p99 = Spread.of([one["p99"] * 1e3 for one in calm])
     full = Spread.of([one["p99"] * 1e3 for one in rates]).median
     spent, agents = (Spread.of([one[name] * 1e6 for one in rates]).median for name in ("spent", "agents"))
     share = f"{spent:.0f} µs of processor time each, beside {agents:.0f} µs of the agents"
+    new, cost = (Spread.of([one[name] for one in fresh]).median for name in ("rate", "spent"))
+    share += f"; {new:,.0f}/s and {cost * 1e6:.0f} µs where each command line is another one"
     return [
         Row(
             what=f"guests: verdicts through the socket, {AGENTS} agents, each durable before it is answered",
@@ -102,8 +106,8 @@ class _Agent:
     """One agent: its calls one after the other, each on a connection of its own. No event loop and no streams: they
     would take as much of the machine as the daemon does."""
 
-    def __init__(self, session: str, workspace: str, each: int, due: float, pause: float) -> None:
-        self.lines = [_line(session, workspace, n) for n in range(each)]
+    def __init__(self, session: str, workspace: str, each: int, due: float, pause: float, which: str) -> None:
+        self.lines = [_line(session, workspace, n, f"{which}{n}" if which else "5") for n in range(each)]
         self.last = _said("SessionEnd", {"session_id": session, "cwd": workspace, "reason": "exit"})
         self.due, self.pause = due, pause
         self.began = 0.0
@@ -130,10 +134,23 @@ class _Agent:
         return True
 
 
-def _agents(address: str, workspace: str, daemon: int, each: int, rate: float) -> dict[str, Any]:
+def _begin(address: str, session: str, workspace: str) -> None:
+    """A session begins: without that its calls are refused."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(address)
+        connection.sendall(_said("SessionStart", {"session_id": session, "cwd": workspace, "source": "startup"}))
+        while connection.recv(1 << 16):
+            pass
+
+
+def _agents(address: str, workspace: str, daemon: int, each: int, rate: float, new: str = "") -> dict[str, Any]:
     pause = AGENTS / rate if rate else 0.0
     names = [f"bench-{os.getpid()}-{number}" for number in range(AGENTS)]
-    agents = [_Agent(name, workspace, each, pause * n / AGENTS, pause) for n, name in enumerate(names)]
+    agents = [
+        _Agent(name, workspace, each, pause * n / AGENTS, pause, new and name) for n, name in enumerate(names)
+    ]
+    for name in names:
+        _begin(address, name, workspace)
     begun, spent, own = time.perf_counter(), _spent(daemon), time.process_time()
     waiting = [(agent.due, n) for n, agent in enumerate(agents)]
     heapq.heapify(waiting)
@@ -166,8 +183,9 @@ def _agents(address: str, workspace: str, daemon: int, each: int, rate: float) -
     }  # fmt: skip
 
 
-def _line(session: str, workspace: str, n: int) -> bytes:
+def _line(session: str, workspace: str, n: int, which: str) -> bytes:
     tool, given = CALLS[n % len(CALLS)]
+    given = {name: text.format(which) for name, text in given.items()}
     payload = {
         "session_id": session, "cwd": workspace, "hook_event_name": "PreToolUse", "permission_mode": "default",
         "tool_name": tool, "tool_use_id": f"toolu_{session}_{n}", "tool_input": given,
@@ -182,5 +200,5 @@ def _said(event: str, payload: dict[str, Any]) -> bytes:
 
 
 if __name__ == "__main__":
-    where, place, process, calls, pace = sys.argv[1:]
-    print(json.dumps(_agents(where, place, int(process), int(calls), float(pace))))
+    where, place, process, calls, pace, fresh_ones = sys.argv[1:]
+    print(json.dumps(_agents(where, place, int(process), int(calls), float(pace), fresh_ones)))

@@ -148,12 +148,13 @@ class SignInRefused(Noted, frozen=True, kw_only=True):
 
 @event_type("console.checked")
 class Checked(Payload, frozen=True, kw_only=True):
-    """A check that an operator asked for on the console has come to an answer. ``what`` was checked: the log, or the
-    documents against it; ``exit_code`` is that of the command that does the same. Of the log, ``position`` and ``sum``
-    are those of the last event that was found intact."""
+    """A check that an operator asked for on the console has come to an answer. ``what`` was checked: the log, the
+    documents against it, or, by making each decision again, what today's actors decide; ``exit_code`` is that of the
+    command that does the same. Of the log, ``position`` and ``sum`` are those of the last event that was found
+    intact."""
 
     operator_id: OperatorId
-    what: Literal["log", "documents"]
+    what: Literal["log", "documents", "replay"]
     exit_code: Annotated[int, Meta(ge=0, le=255)]
     position: Annotated[int, Meta(ge=0)] = 0
     sum: Annotated[str, Meta(max_length=64)] = ""

@@ -46,6 +46,9 @@ _NOTHING: Final = object()
 _CLEAN_MAX: Final = 4096
 _CLEAN_CHARS_MAX: Final = 100
 
+_PART_BYTES_MAX: Final = 2000
+_encode: Final = msgspec.json.Encoder().encode
+
 _SHAPELESS: Final[set[str]] = set()
 """Short texts in which no shape can stand, whatever a redactor was told: most come again with every process."""
 
@@ -85,6 +88,8 @@ class Redactor:
         self._content = ContentMasker(secrets)
         self._clean: set[str] = set()
         """Short texts that were found to hold no secret: ids and names come again with every event."""
+        self._clean_parts: set[tuple[type, int, bytes]] = set()
+        """Small structs within others, as they are encoded, that were found to hold none."""
 
     def text(self, text: str) -> str:
         """``text`` with each secret replaced by ``MASK``; the same object when there is none."""
@@ -210,11 +215,28 @@ class Redactor:
                 new = self.text(old)
             elif cls is list and depth:
                 new = self._sequence(old, depth - 1)
+            elif isinstance(old, msgspec.Struct) and depth:
+                new = self._part(old, depth - 1)
             else:
                 new = self._value(old, depth)
             if new is not old:
                 changes[name] = new
         return msgspec.structs.replace(value, **changes) if changes else value
+
+    def _part(self, value: msgspec.Struct, depth: int) -> msgspec.Struct:
+        """``_struct``, but for what the log has in these bytes already: it is as clean as it was."""
+        try:
+            key = type(value), depth, _encode(value)
+        except (TypeError, ValueError, RecursionError):  # the intake tells of it
+            return self._struct(value, depth)
+        if key in self._clean_parts:
+            return value
+        masked = self._struct(value, depth)
+        if masked is value and len(key[2]) <= _PART_BYTES_MAX:
+            if len(self._clean_parts) >= _CLEAN_MAX:
+                self._clean_parts.clear()
+            self._clean_parts.add(key)
+        return masked
 
     def _raw(self, value: msgspec.Raw, depth: int) -> msgspec.Raw:
         try:

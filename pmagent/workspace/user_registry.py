@@ -182,16 +182,12 @@ class Registry:
         """The entry of the log of ``workspace``. Raises RegistryUnusable."""
         return self.read(LOGS, workspace, KnownLog)
 
-    def known_at(self, log_id: str) -> Iterator[KnownLog]:
-        """Where a log with this id is known. Raises RegistryUnusable."""
-        return (known for known in self.logs() if known.log_id == log_id)
-
-    def logs(self) -> Iterator[KnownLog]:
-        """Every log that is known. Raises RegistryUnusable."""
+    def known_at(self, log_id: str = "") -> Iterator[KnownLog]:
+        """Where a log with this id ("": any) is known. Raises RegistryUnusable."""
         self._check()
         for path in sorted((self.folder / LOGS).glob("*.json")):
             known = self._read(path, KnownLog)
-            if known is not None:
+            if known is not None and log_id in ("", known.log_id):
                 yield known
 
     def note(self, workspace: Path, known: KnownLog) -> None:

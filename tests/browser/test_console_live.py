@@ -125,7 +125,7 @@ def test_a_daemon_that_hangs_is_told_on_every_page_and_a_stop_too(enter: Enter, 
         for window in (page, *others):
             expect(window.get_by_role("alert").filter(has_text="hit the switch on the device")).to_be_visible()
             expect(window.locator("body[data-lost]")).to_have_count(1)
-        assert colour(page, "#standing .state") == "rgb(98, 102, 108)", "nothing is shown as well"
+        assert colour(page, "#standing .state") == "rgb(93, 100, 111)", "nothing is shown as well"
         expect(page.locator("#connection")).to_have_text(re.compile(r"as of \d+"))
         stop = page.locator("#standing").get_by_role("button", name="Stop")
         with page.expect_response("**/control/pause"):

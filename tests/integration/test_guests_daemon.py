@@ -171,13 +171,15 @@ def test_the_socket_takes_what_hooks_say_and_nothing_else(workspace: Path) -> No
         assert all(one["stderr"].strip() for one in bad)
         silent = answers(layout, line("PreToolUse", {"tool_name": ""}, mode="observe"))
         assert silent == [{"exit": 0, "stdout": "", "stderr": ""}]
-        allowed, = answers(layout, line("PreToolUse", call))
+        asked = line("PreToolUse", call)
+        early, _, allowed = answers(layout, asked, line("SessionStart", {}), asked)
+        assert (early["exit"], "start of its session" in early["stderr"]) == (2, True)
         assert allowed["exit"] == 0
         refused, = answers(layout, line("ConfigChange", {"source": "user_settings", "file_path": "/x/settings.json"}))
         assert (refused["exit"], refused["stdout"]) == (2, "")
     changed, = facts(workspace, "changed")
     assert changed.data.refused
-    assert len(facts(workspace, "call_asked")) == 1
+    assert [event.data.answer for event in facts(workspace, "call_decided")] == ["deny", "allow"]
     assert not facts(workspace, "answer_requested")
 
 

@@ -315,19 +315,15 @@
     badge();
   }
 
+  /* Elements that are the same stay: with the focus, with what is selected, scrolled, or opened by somebody. */
   function swap(region, next) {
-    const path = (one, root) => own(one.tagName, root).indexOf(one);
-    const opened = own("details", region).map((one) => one.open);
-    const focused = document.activeElement;
-    const index = focused && region.contains(focused) ? path(focused, region) : -1;
-    const scrolled = own("pre, figure, ol", region).map((one) => [one.scrollTop, one.scrollLeft]);
-    const put = document.importNode(next, true);
-    served.set(region.id, next.outerHTML);
-    region.replaceWith(put);
-    own("details", put).forEach((one, n) => { if (n < opened.length) one.open = opened[n]; });
-    own("pre, figure, ol", put).forEach((one, n) => { if (n < scrolled.length) [one.scrollTop, one.scrollLeft] = scrolled[n]; });
-    if (index >= 0) own(focused.tagName, put)[index]?.focus({ preventScroll: true });
-    wake(put);
+    const id = region.id;
+    served.set(id, next.outerHTML);
+    Idiomorph.morph(region, document.importNode(next, true), {
+      morphStyle: "outerHTML",
+      callbacks: { beforeAttributeUpdated: (name, node) => !(name === "open" && node instanceof HTMLDetailsElement) },
+    });
+    wake(byId(id));
   }
 
   /* --- rows of the log: added in animation frames, only so many kept ------------------------------------------------ */

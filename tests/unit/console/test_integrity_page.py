@@ -338,3 +338,25 @@ def test_what_cannot_be_read_is_told_and_the_rest_stands(workspace: Path, browse
     page = browser.page("/integrity")
     assert "Not everything could be read" in page.text
     assert "Slot 0" in page.text
+
+
+def test_each_decision_is_made_again_and_what_would_be_another_is_counted_and_shown(tmp_path: Path) -> None:
+    shutil.copytree(HISTORY, tmp_path / ".pmagent")
+    owned(tmp_path)
+    found = checked(tmp_path, "replay")
+    assert (found.state, found.exit_code, found.result["ok"]) == ("done", 0, True), found
+    assert found.result["decisions"] > 0
+    with reading(tmp_path) as reader:
+        assert f"{found.result['decisions']} decisions of {found.result['events']} events were made again" in (
+            reader.page("/integrity").text
+        )
+    forged = tmp_path / "forged"
+    write_log(forged, [
+        note(1), note(2, {"mode": "NORMAL", "previous": None, "reasons": [], "phase": "1", "branch": "main",
+                          "digest": "0" * 64}, type="kernel.mode_decided", actor="kernel", causation=1, decision=True),
+    ])  # fmt: skip
+    found = checked(forged, "replay")
+    assert (found.exit_code, found.result["ok"]) == (3, False), found
+    with reading(forged) as reader:
+        page = reader.page("/integrity")
+        assert "would be others by the code that runs now" in page.text or found.result["stopped"]

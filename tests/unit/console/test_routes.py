@@ -265,6 +265,7 @@ TABLE: Final[dict[tuple[str, str], Row]] = {
     ("POST", "/integrity/documents"): Row(
         _checked("documents", "/integrity/documents"), 303, leads="/integrity#documents"
     ),
+    ("POST", "/integrity/replay"): Row(_checked("replay", "/integrity/replay"), 303, leads="/integrity#replay"),
 }  # fmt: skip
 """Every route, by method and path. A route that cannot be shown here as it is meant (a job that is cancelled, a call
 of an agent, a policy's new text) is shown by ``test_runs_live.py``, ``test_audits_page.py``, ``test_agents_pages.py``

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from pmagent.events.redact import DEPTH_MAX, MASK, Redactor, secrets_in
 from pmagent.events.secret_shapes import SHAPES, shapes_in
 from tests.support.cases import each
+from tests.support.effort import examples
 from tests.support.secrets import ALNUM, BLANK_PEM, FORMS, JWKS, KEYS, KNOWN, NAMED
 
 AROUND = ["{}", "my key is {} ok?", "KEY_{} ", "<{}>", '{{"a":"{}"}}', "x={};", "line\n{}\nline", "({})", "/{}/"]
@@ -183,6 +184,25 @@ def test_every_string_of_a_structure_is_masked() -> None:
     assert secret.encode() not in msgspec.json.encode(masked)
     assert type(masked.free["pair"]) is Pair
     assert masked.many[0] is value.many[0], "what holds no secret is not copied"
+
+
+@settings(max_examples=examples(400))
+@given(st.lists(st.builds(
+    Outer, st.builds(Inner, st.sampled_from(["plain", "known-secret-1", *KEYS.values()]), st.integers(0, 2),
+                     st.sampled_from(["", "pw"])),
+    st.just([]),
+    st.sampled_from([None, b"known-secret-1", "a2V5", Inner("plain"), Inner("", 1, "pw"), {"a": Inner("b")}]),
+), min_size=1, max_size=6))  # fmt: skip
+def test_what_was_seen_before_is_masked_as_what_was_not(values: list[Outer]) -> None:
+    redactor = Redactor(["known-secret-1"])
+    for value in values:
+        assert redactor.value(value) == Redactor(["known-secret-1"]).value(value)
+
+
+def test_a_part_like_a_clean_one_is_masked_if_it_differs() -> None:
+    redactor = Redactor(["known-secret-1"])
+    for text, expected in (("plain", "plain"), ("known-secret-1", MASK), ("plain", "plain"), ("known-secret-1", MASK)):
+        assert redactor.value(Outer(Inner(text), [])).inner.text == expected
 
 
 @each("name", ["password", "db_password", "clientSecret", "API-KEY", "access_token"])

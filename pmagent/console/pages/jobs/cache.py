@@ -11,7 +11,7 @@ from starlette.requests import Request
 from pmagent.console.pages.context import context_of
 from pmagent.console.pages.jobs.run import Asked, RunPage, run_page
 from pmagent.events.errors import NotFound
-from pmagent.jobs.catalogue import Catalogue
+from pmagent.jobs.catalogue import Catalogue, Entry
 from pmagent.jobs.history import ID_CHARS, NoSuchJob
 from pmagent.jobs.kinds import AUDITS, RUNS, Kind
 from pmagent.jobs.story import AuditStory, RunStory
@@ -19,6 +19,8 @@ from pmagent.jobs.story_cache import StoryCache
 from pmagent.workspace.layout import Layout
 
 PAGES_KEPT: Final = 8
+RECENT_LOOK: Final = 10_000
+"""So many events are looked through, once, for the newest runs."""
 SHARED_SECONDS: Final = 1.0
 """So long the page of an open run is shared: it tells how long things have run by now."""
 PREFIX_CHARS: Final = frozenset("0123456789abcdefABCDEF-")
@@ -31,10 +33,17 @@ class JobCache:
         self._pages: OrderedDict[tuple[str, Asked], tuple[int, float, RunPage]] = OrderedDict()
         """Pages of runs by what was asked for, each with the position of the run's newest event and when it was drawn;
         the one that was asked for last comes last."""
+        self._recent_look = RECENT_LOOK
         self.catalogue = Catalogue(layout)
         self.runs: StoryCache[RunStory] = StoryCache(layout, self.catalogue, RUNS, RunStory)
         self.audits: StoryCache[AuditStory] = StoryCache(layout, self.catalogue, AUDITS, AuditStory)
         self.story_caches: dict[Kind, StoryCache[Any]] = {RUNS: self.runs, AUDITS: self.audits}
+
+    def recent(self, count: int) -> list[Entry]:
+        """The newest runs, as far as they are near the log's end, or were looked for before: this waits for no long
+        log. Raises CorruptLog; NotFound where there is no log."""
+        look, self._recent_look = self._recent_look, 0
+        return self.catalogue.listed(RUNS, count, look=look).entries
 
     def run_page(self, run_id: str, asked: Asked) -> RunPage:
         """The page of a run as the log has it now; many who follow a run share one. See ``jobs.run.run_page``.

@@ -20,18 +20,18 @@ from pmagent.events.errors import PmagentError
 from pmagent.events.log import now
 from pmagent.exitcodes import Exit
 
-Kind = Literal["log", "documents"]
+Kind = Literal["log", "documents", "replay"]
 State = Literal["running", "done", "failed"]
 
-KINDS: Final[tuple[Kind, ...]] = ("log", "documents")
+KINDS: Final[tuple[Kind, ...]] = ("log", "documents", "replay")
 LINE_BYTES_MAX: Final = 1 << 20
 COMMAND: Final = ("-m", "pmagent.console.pages.reading.checking_child")
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
     """A check: who asked for it when, how far it is (bytes), what came of it. ``result``: the document of ``pmagent log
-    verify``, or the differences of ``pmagent rebuild --check``; ``exit_code``: what the command would have ended with.
-    Failed: it came to no answer, ``text`` and ``hint`` say why."""
+    verify``, the differences of ``pmagent rebuild --check``, or those of ``pmagent replay --what-if``; ``exit_code``:
+    what the command would have ended with. Failed: it came to no answer, ``text`` and ``hint`` say why."""
 
     kind: Kind
     operator: str
@@ -171,6 +171,9 @@ def _end(kind: Kind, message: dict[str, Any]) -> dict[str, Any]:
     """How a check ended, from the last thing that its process said."""
     if "result" in message:
         ok = message["result"]["ok"]
+        if kind == "replay":
+            unlike = Exit.USAGE if message["result"]["undecided"] and not message["result"]["count"] else Exit.DIVERGED
+            return {"state": "done", "result": message["result"], "exit_code": int(Exit.DONE if ok else unlike)}
         lost = (message["result"].get("blobs") or {}).get("bad", 0)
         code = Exit.DONE if ok else Exit.CORRUPT if kind == "log" or lost else Exit.NO
         return {"state": "done", "result": message["result"], "exit_code": int(code)}
@@ -184,4 +187,4 @@ def _name(kind: Kind) -> str:
 
 
 def _verb(kind: Kind) -> str:
-    return "are" if kind == "documents" else "is"
+    return {"documents": "are", "log": "is", "replay": "of the log is"}[kind]

@@ -14,7 +14,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from pmagent.console.pages.context import PageContext, context_of, visitor_of
-from pmagent.console.pages.reading.checking import Check, Checks, Kind
+from pmagent.console.pages.reading.checking import KINDS, Check, Checks, Kind
 from pmagent.console.pages.reading.log_state import Held, Snapshots, held, passed_over
 from pmagent.events.errors import PmagentError
 from pmagent.events.event import Tail
@@ -25,6 +25,7 @@ _POSITION: Final = re.compile(r"[1-9][0-9]{0,15}", re.ASCII)
 _SUM: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
 COMMANDS: Final[dict[Kind, tuple[str, ...]]] = {
     "log": ("pmagent", "log", "verify", "--decode"), "documents": ("pmagent", "rebuild", "--check"),
+    "replay": ("pmagent", "replay", "--what-if"),
 }  # fmt: skip
 
 
@@ -63,6 +64,11 @@ async def documents(request: Request) -> Response:
     return await _begin(request, "documents")
 
 
+async def again(request: Request) -> Response:
+    """``POST /integrity/replay``: begin to make each decision of the log again."""
+    return await _begin(request, "replay")
+
+
 async def _begin(request: Request, kind: Kind) -> Response:
     context = context_of(request)
     checks = checks_of(context)
@@ -73,22 +79,23 @@ async def _begin(request: Request, kind: Kind) -> Response:
 async def _page(request: Request) -> Response:
     context = context_of(request)
     checks = checks_of(context)
-    log, docs = await context.read(checks.latest, "log"), await context.read(checks.latest, "documents")
+    log, docs, replayed = [await context.read(checks.latest, kind) for kind in KINDS]
     trouble, seen, snapshot = "", None, None
-    outdated = {"log": "", "documents": ""}
+    outdated = dict.fromkeys(KINDS, "")
     try:
         seen = await context.read(context.layout.store.stat)
         snapshot = await context.read(_snapshots_of(context).look)
         outdated["log"] = await context.read(_passed_over, context, log, "tail")
         outdated["documents"] = await context.read(_passed_over, context, docs, "end")
+        outdated["replay"] = await context.read(_passed_over, context, replayed, "end")
     except OSError as error:
         trouble = f"{error.filename or 'a file'} cannot be read: {error.strerror or os.strerror(error.errno or 0)}"
     compared, wrong = await _compared(request)
     return await context.page(
         request, "integrity.html", title="Integrity", section="integrity", command=COMMANDS["log"],
         live=("console.checked",),
-        seen=seen, snapshot=snapshot, unread=trouble, log=log, documents=docs, commands=COMMANDS,
-        running=checks.running, ends=_ends(log, docs), grown=_grown(log, seen),
+        seen=seen, snapshot=snapshot, unread=trouble, log=log, documents=docs, replayed=replayed, commands=COMMANDS,
+        running=checks.running, ends=_ends(log, docs, replayed), grown=_grown(log, seen),
         passed_over=outdated, compared=compared, wrong=wrong, given=request.query_params,
         status=400 if wrong else 200,
     )
@@ -138,4 +145,5 @@ routes: list[BaseRoute] = [
     Route("/integrity", show),
     Route("/integrity/verify", verify, methods=["POST"]),
     Route("/integrity/documents", documents, methods=["POST"]),
+    Route("/integrity/replay", again, methods=["POST"]),
 ]

@@ -23,7 +23,6 @@ from pmagent.contracts.pla import MODES, ActionClass
 from pmagent.events.errors import CorruptLog, NotFound, PmagentError
 from pmagent.events.log import now as log_now
 from pmagent.jobs.catalogue import Entry
-from pmagent.jobs.kinds import RUNS
 from pmagent.log.source import time_at
 from pmagent.workspace.layout import Layout
 
@@ -34,8 +33,6 @@ LIVE: Final = (
 CLASSES: Final = get_args(ActionClass)
 CHANGES: Final = ("stop", "mode")
 RECENT: Final = 6
-RECENT_LOOK: Final = 10_000
-"""So many events are looked through for runs that nobody has looked at yet: the first page waits for no long log."""
 _SCHEDULED: Final = ("timer.requested", "run.requested", "hid.ping_requested", "hid.lease_requested")
 """Effects that wait for a time, all day long."""
 
@@ -86,7 +83,7 @@ async def _figures(context: PageContext, span: str) -> list[Figure] | None:
 def _recent(jobs: JobCache) -> list[Entry]:
     """The newest runs, as far as they are near the log's end. Blocking."""
     try:
-        return jobs.catalogue.listed(RUNS, RECENT, look=RECENT_LOOK).entries
+        return jobs.recent(RECENT)
     except (NotFound, CorruptLog):
         return []
 

@@ -142,7 +142,7 @@ async def workspaces(request: Request) -> Response:
 def _known(here: Path) -> list[Neighbour]:
     """The workspaces that this user's registry names and that are there, this one first. Blocking."""
     made = []
-    for known in Registry().logs():
+    for known in Registry().known_at():
         path = Path(known.workspace)
         if path.is_dir() and os.stat(path).st_uid == os.geteuid():
             served = read(ConsolePaths(Layout(path)).address)
