@@ -183,6 +183,24 @@ def test_the_socket_takes_what_hooks_say_and_nothing_else(workspace: Path) -> No
     assert not facts(workspace, "answer_requested")
 
 
+def test_a_hook_that_waits_is_told_that_it_was_heard(workspace: Path) -> None:
+    layout = governed(workspace)
+    with (
+        running(workspace), reachable(layout.guest_socket) as address, socket.socket(socket.AF_UNIX) as connection
+    ):  # fmt: skip
+        answers(layout, line("SessionStart", {"source": "startup"}))
+        connection.settimeout(SECONDS)
+        connection.connect(address)
+        connection.sendall(line("PreToolUse", {"tool_name": "Edit", "tool_input": EDIT}, wait=10 * SECONDS) + b"\n")
+        with connection.makefile("rb") as stream:
+            assert json.loads(stream.readline()) == {"taken": True}, "nobody has answered yet"
+            connection.shutdown(socket.SHUT_WR)  # it goes away
+            assert "waits for an operator" in json.loads(stream.readline())["stderr"]
+            assert stream.read() == b""
+    waited, = facts(workspace, "wait_ended")
+    assert waited.data.why == "gone"
+
+
 def test_secrets_are_masked_and_an_approval_is_for_the_unmasked_call(workspace: Path) -> None:
     layout = governed(workspace)
     secret, other = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2, "ghp_" + "z9Y8x7W6v5U4t3S2r1Q0" * 2
