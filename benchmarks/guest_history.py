@@ -57,6 +57,8 @@ def _hook(bench: Bench) -> list[Row]:
     with _daemon(bench.folder) as (workspace, _):
         words = [PYTHON, "-I", "-S", hook.__file__, "claude", "PreToolUse", "enforce", "0", str(Layout(workspace).home)]
         line = json.dumps({**PAYLOAD, "cwd": str(workspace)}).encode()
+        begins = ["SessionStart" if word == "PreToolUse" else word for word in words]
+        subprocess.run(begins, input=line, capture_output=True, check=True)
 
         def asking() -> float:
             began = time.perf_counter()

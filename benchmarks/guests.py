@@ -134,12 +134,23 @@ class _Agent:
         return True
 
 
+def _begin(address: str, session: str, workspace: str) -> None:
+    """A session begins: without that its calls are refused."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(address)
+        connection.sendall(_said("SessionStart", {"session_id": session, "cwd": workspace, "source": "startup"}))
+        while connection.recv(1 << 16):
+            pass
+
+
 def _agents(address: str, workspace: str, daemon: int, each: int, rate: float, new: str = "") -> dict[str, Any]:
     pause = AGENTS / rate if rate else 0.0
     names = [f"bench-{os.getpid()}-{number}" for number in range(AGENTS)]
     agents = [
         _Agent(name, workspace, each, pause * n / AGENTS, pause, new and name) for n, name in enumerate(names)
     ]
+    for name in names:
+        _begin(address, name, workspace)
     begun, spent, own = time.perf_counter(), _spent(daemon), time.process_time()
     waiting = [(agent.due, n) for n, agent in enumerate(agents)]
     heapq.heapify(waiting)

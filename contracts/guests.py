@@ -148,7 +148,7 @@ class GuestCallAsked(GuestFact, frozen=True, kw_only=True):
     """An agent wants to call a tool. ``call`` is the harness's id of it ("": it has none), ``facts`` all that the
     verdict depends on, ``digest`` (hex) the HMAC-SHA-256, with the log's key, of the call's unmasked canonical form.
     ``input`` is the tool's, masked; where it is large, it is the blob ``input_sha256`` of ``input_size`` bytes, and
-    ``input_kept``."""
+    ``input_kept``. ``needs_start``: in mode enforce it is refused if the start of its session was not heard."""
 
     call: Name
     facts: Call
@@ -158,6 +158,7 @@ class GuestCallAsked(GuestFact, frozen=True, kw_only=True):
     input_size: Count = 0
     input_sha256: Annotated[Sha256, blob("input_size", "input_kept")] = ""
     input_kept: bool = False
+    needs_start: bool = False
 
 
 @event_type("guest.call_ended")
@@ -219,10 +220,12 @@ class GuestNoted(GuestFact, frozen=True, kw_only=True):
 
 @event_type("guest.wait_ended")
 class GuestWaitEnded(GuestFact, frozen=True, kw_only=True):
-    """A hook waits for an operator's answer no longer: the time that it may is over (``late``), or it has gone."""
+    """A hook waits for an operator's answer no longer: the time that it may is over (``late``), or it has gone.
+    ``deferred``: its harness was told to end, and to ask about this call again when the session is resumed."""
 
     call_asked: Position
     why: Literal["late", "gone"]
+    deferred: bool = False
 
 
 @event_type("guest.answer_requested", request=True)

@@ -126,6 +126,7 @@ class Guests:
                 yield from _closed(data.session, state.sessions[data.session], data)
             case GuestWaitEnded():
                 why = "nobody answered in time" if data.why == "late" else "its hook has gone"
+                why = "it was deferred until its session is resumed" if data.deferred else why
                 yield from _waited_in_vain(state, why, data.call_asked)
             case GuestAnswerRequested():
                 yield from _on_answer(state, event, data)
@@ -150,6 +151,11 @@ def _told(state: GuestsState, event: Event, data: GuestFact) -> GuestsState:
         case GuestDefinitionsRead(harness=harness):
             found = read(data.definitions, state.definitions.get(harness))
             return replace(state, definitions={**state.definitions, harness: found})
+        case GuestWaitEnded(deferred=True, call_asked=position) if data.session in state.sessions:
+            call = state.sessions[data.session].calls.get(position)
+            kept = state.approvals.get(call.waits) if call is not None else None
+            if call is not None and kept is not None:
+                return replace(state, approvals={**state.approvals, call.waits: replace(kept, deferred=True)})
         case GuestSessionStarted():
             session = state.sessions.get(data.session) or Session(last=event.time)
             return with_session(state, data.session, replace(session, last=event.time, canary=True))
@@ -278,6 +284,9 @@ def _judged(state: GuestsState, event: Event, asked: GuestCallAsked, session: Se
     verdict = judge(asked.facts, policy, Situation(mode=state.mode, labels=labels, time=event.time))
     if asked.mode == "observe" or verdict.answer == "deny":
         return _Judged(verdict, verdict.answer)
+    if asked.needs_start and not (session is not None and session.canary):
+        why = "the start of its session was not heard: end it and begin anew, or resume it, so that its hooks say so"
+        return _Judged(verdict, "deny", why=why)
     if asked.source == "spool":
         return _Judged(verdict, "deny", why="no daemon answered, so its hook refused it")
     if state.paused and not only_reads(asked.facts):

@@ -1,4 +1,4 @@
-"""A call as people read it: in short, and whole for a decision; pure."""
+"""A call as people read it: in short, and whole for a decision; and a verdict as its agent does; pure."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from difflib import unified_diff
 from typing import Any, Final
 
 import msgspec
+
+from pmagent.contracts.guests import GuestCallDecided
 
 SHORT_CHARS: Final = 200
 _TELLING: Final = ("command", "cmd", "file_path", "path", "url", "pattern", "query", "prompt")
@@ -59,3 +61,21 @@ def _difference(left: dict[str, Any]) -> Iterator[str]:
                 del left["old_string"], left["new_string"]
             else:
                 left.pop("edits", None)
+
+
+def said(decided: GuestCallDecided) -> str:
+    """An agent is told why its call passes or not, and what would mend that."""
+    if decided.approval:
+        return f"pmagent: approved ({decided.approval})"
+    why = decided.why or "; ".join(decided.verdict.reasons)
+    mend = "" if decided.answer == "allow" or decided.why else "".join(f"; {one}" for one in decided.verdict.mend)
+    return f"pmagent: {decided.answer} ({', '.join(decided.verdict.rules)}): {why}{mend}"
+
+
+def asks(decided: GuestCallDecided, number: int) -> str:
+    """An agent is told that its call waits for an operator as request ``number``, why, and how to go on."""
+    why = "; ".join(decided.verdict.reasons)
+    return (
+        f"pmagent: this call waits for an operator as request {number}: {why}. Tell the user: pmagent approvals show "
+        f"{number}. Once it is approved, exactly the same call passes, once."
+    )

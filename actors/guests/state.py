@@ -57,7 +57,8 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Approval(msgspec.Struct, frozen=True, kw_only=True):
-    """An approval that is asked for, or given and not used. ``operators``: who has approved."""
+    """An approval that is asked for, or given and not used. ``operators``: who has approved; ``deferred``: its session
+    has ended until it is resumed."""
 
     session: str
     agent: str
@@ -66,6 +67,7 @@ class Approval(msgspec.Struct, frozen=True, kw_only=True):
     needed: int
     expires: str
     operators: list[str] = []
+    deferred: bool = False
 
     @property
     def given(self) -> bool:

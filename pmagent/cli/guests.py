@@ -83,17 +83,21 @@ def guests(app: App, session: str | None, count: int, format: str) -> int:
 
 
 def _one(app: App, folder: Path, session: str, format: str) -> int:
-    found = sorted(file for file in folder.glob("*.json") if file.stem.startswith(session))
-    exact = [file for file in found if file.stem == session]
-    if len(exact or found) != 1:
+    named = {name for file in folder.glob("*.json") if (name := file.stem.partition("~")[0]).startswith(session)}
+    found = sorted(named & {session} or named)
+    if len(found) != 1:
         what = f"{len(found)} sessions have an id that begins so" if found else f"there is no session {session}"
         raise NoSession(what, "pmagent guests lists them")
-    file = (exact or found)[0]
+    parts = [file for file in (folder / f"{found[0]}.json", *folder.glob(f"{found[0]}~*.json")) if file.exists()]
+    parts.sort(key=lambda file: int(file.stem.partition("~")[2] or 1))
     if format == "json":
-        app.output.document(msgspec.json.decode(file.read_bytes()))
+        earlier = [str(file.relative_to(app.workspace)) for file in parts[:-1]]
+        document = msgspec.json.decode(parts[-1].read_bytes())
+        app.output.document({**document, "earlier": earlier} if earlier else document)
     else:
         with app.output.paged(wanted=app.pager):
-            app.output.block(file.with_suffix(".md").read_text("utf-8").rstrip("\n"))
+            for file in parts:
+                app.output.block(file.with_suffix(".md").read_text("utf-8").rstrip("\n"))
     return Exit.DONE
 
 
@@ -228,6 +232,8 @@ def _show(output: Output, one: dict[str, Any]) -> None:
         if facts.get(name):
             output.line(f"  {name:<8} {', '.join(facts[name])}")
     output.line(f"  because  {'; '.join(one['reasons'])} ({', '.join(one['rules'])})")
+    if one["resume"]:
+        output.line(f"  deferred its session has ended; once this is approved: cd {one['cwd']} && {one['resume']}")
     output.line(f"  digest   {one['digest']}")
     output.line(f"  asked    {output.moment(one['asked'])}, expires {output.moment(one['expires'])}")
 

@@ -23,6 +23,7 @@ from msgspec import Meta
 
 from pmagent.actors.core.actor import StoredBlob
 from pmagent.actors.core.intake import Intake
+from pmagent.actors.guests.shown import asks, said
 from pmagent.contracts.effect import RequestRefused
 from pmagent.contracts.guest_calls import Answer, Harness
 from pmagent.contracts.guests import (
@@ -54,8 +55,10 @@ from pmagent.guests.definitions import Watch, file_digest, marks_of
 from pmagent.guests.dialects import Printed, refusal
 from pmagent.guests.harnesses import too_old
 from pmagent.guests.keys import digest_of, log_key
-from pmagent.guests.processes import Processes
+from pmagent.guests.processes import Processes, started_headless
 from pmagent.guests.proof import held, unseen
+from pmagent.guests.transcripts import only_call_of_its_turn
+from pmagent.projections.guests.sessions import GuestSessions, begun_at
 from pmagent.service.host import Host
 
 INLINE_BYTES: Final = 8 * 1024
@@ -165,11 +168,12 @@ class Gate:
             return _answer(message, "deny", why)
         if not isinstance(heard, dialects.Asked):
             return dialects.answer(message.harness, message.event, "none", "")
-        return await self._verdict(host, message, session, events, gone)
+        return await self._verdict(host, message, session, events, gone, partial(_deferrable, message, heard, pid))
 
     async def _verdict(
-        self, host: Host, message: Message, session: str, events: Sequence[Event], gone: Gone
-    ) -> Printed:
+        self, host: Host, message: Message, session: str, events: Sequence[Event], gone: Gone,
+        deferrable: Callable[[], bool],
+    ) -> Printed:  # fmt: skip
         position = events[0].position
         told = [one.data for one in events]
         decided = next((one for one in told if type(one) is GuestCallDecided), None)
@@ -178,29 +182,35 @@ class Gate:
         if message.mode == "observe":
             return dialects.SILENT
         if decided.answer != "ask":
-            return _answer(message, decided.answer, _said(decided))
-        if await self._approved(host, session, position, min(message.wait, WAIT_SECONDS_MAX), gone):
+            return _answer(message, decided.answer, said(decided))
+        how = await self._waited(host, session, position, min(message.wait, WAIT_SECONDS_MAX), gone, deferrable)
+        if how == "allow":
             return _answer(message, "allow", f"pmagent: approved ({position})")
-        number = _number(host, events, position)
-        return _answer(message, "deny", _asks(decided, number))
+        return _answer(message, how, asks(decided, _number(host, events, position)))
 
-    async def _approved(
-        self, host: Host, session: str, position: int, seconds: float, gone: Gone
-    ) -> bool:
-        """Whether operators let a waiting call through before ``seconds`` are over, or its hook has ``gone``."""
+    async def _waited(
+        self, host: Host, session: str, position: int, seconds: float, gone: Gone, deferrable: Callable[[], bool]
+    ) -> Literal["allow", "deny", "defer"]:
+        """What becomes of a waiting call: operators let it through before ``seconds`` are over or its hook has
+        ``gone``; else it is refused, or put off, where that can be."""
         known = host.runtime.engine.states[GUESTS].sessions.get(session)
         call = known.calls.get(position) if known is not None else None
         if call is None or not call.waits:  # answered since: that may be on its way to the disk
             await host.runtime.caught_up()
-            return call is not None
+            return "allow" if call is not None else "deny"
         waiting, left = asyncio.get_running_loop().create_future(), gone()
         self._waiting[position] = waiting
         try:
             await asyncio.wait((waiting, left), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            late = not waiting.done() and not left.done()
+            defers = late and await anyio.to_thread.run_sync(deferrable)
             if not waiting.done():
-                ended = GuestWaitEnded(session=session, call_asked=position, why="gone" if left.done() else "late")
+                why: Literal["late", "gone"] = "gone" if left.done() else "late"
+                ended = GuestWaitEnded(session=session, call_asked=position, why=why, deferred=defers)
                 await host.runtime.append(ended, self._id(), HOOK, session)
-            return waiting.done() and waiting.result()  # the log says which came first
+            if waiting.done() and waiting.result():  # the log says which came first
+                return "allow"
+            return "defer" if defers else "deny"
         finally:
             del self._waiting[position]
 
@@ -264,7 +274,7 @@ class Gate:
             stored = await anyio.to_thread.run_sync(_stored, host.runtime.intake, content)
             given = {"input_sha256": stored.sha256, "input_size": stored.size, "input_kept": True}
         return GuestCallAsked(
-            **common, **given, call=_name(heard.call), facts=facts, mode=message.mode,
+            **common, **given, call=_name(heard.call), facts=facts, mode=message.mode, needs_start=True,
             digest=digest_of(self.key(host), harness, common["session"], heard),
         )  # fmt: skip
 
@@ -275,7 +285,8 @@ class Gate:
         session = common["session"]
         proof = await anyio.to_thread.run_sync(
             held, host.layout.store, message.harness, session, heard.transcript,
-            partial(digest_of, self.key(host), message.harness, session), abandon_on_cancel=True,
+            partial(digest_of, self.key(host), message.harness, session),
+            begun_at(host.documents.state(GuestSessions.name), session), abandon_on_cancel=True,
         )  # fmt: skip
         for call in proof.unseen:
             fact = unseen(call, common, host.runtime.intake.masked)
@@ -396,28 +407,20 @@ def _stored(intake: Intake, content: bytes) -> StoredBlob:
     return stream.finish()
 
 
-def _answer(message: Message, answer: Answer, reason: str) -> Printed:
+def _deferrable(message: Message, heard: dialects.Asked, pid: int) -> bool:
+    """Whether the harness puts the call off when it is told to: else it would let the tool run (at a terminal), or
+    forget it (of several calls in a turn, or a subagent's)."""
+    return (
+        message.harness == "claude" and not message.wall and not heard.agent and started_headless(pid)
+        and only_call_of_its_turn(Path(heard.transcript), heard.call)
+    )  # fmt: skip
+
+
+def _answer(message: Message, answer: Answer | Literal["defer"], reason: str) -> Printed:
     if message.harness == "script":
         said = msgspec.json.encode({"answer": answer, "reason": reason}).decode()
         return Printed(0 if answer == "allow" else 2, said + "\n", "")
     return dialects.answer(message.harness, message.event, answer, reason)
-
-
-def _said(decided: GuestCallDecided) -> str:
-    """Why, and what would mend it."""
-    if decided.approval:
-        return f"pmagent: approved ({decided.approval})"
-    why = decided.why or "; ".join(decided.verdict.reasons)
-    mend = "" if decided.answer == "allow" or decided.why else "".join(f"; {one}" for one in decided.verdict.mend)
-    return f"pmagent: {decided.answer} ({', '.join(decided.verdict.rules)}): {why}{mend}"
-
-
-def _asks(decided: GuestCallDecided, number: int) -> str:
-    why = "; ".join(decided.verdict.reasons)
-    return (
-        f"pmagent: this call waits for an operator as request {number}: {why}. Tell the user: pmagent approvals show "
-        f"{number}. Once it is approved, exactly the same call passes, once."
-    )
 
 
 def _number(host: Host, events: Sequence[Event], position: int) -> int:

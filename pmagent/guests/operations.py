@@ -183,6 +183,7 @@ def _item(
     if whole:
         found |= {
             "lines": readable(given), "input": given, "facts": msgspec.to_builtins(asked.facts), "call": asked.call,
+            "resume": f"claude -p --resume {approval.session}" if approval.deferred else "",
             "cwd": asked.facts.cwd, "mend": decided.verdict.mend if decided is not None else [],
         }  # fmt: skip
     return found

@@ -38,6 +38,19 @@ class Processes:
         return next((name for name, starters in self._starters.items() if starters & chain), "")
 
 
+def started_headless(hook: int) -> bool:
+    """Whether the process that started the hook is a Claude Code that answers one prompt and ends (``claude -p``): what
+    its command line says, which nothing that it runs can change. Its environment may be that of another one."""
+    chain = above(hook)
+    try:
+        with open(f"/proc/{chain[1][0]}/cmdline", "rb") as file:
+            words = file.read().split(b"\0")
+    except (IndexError, OSError):
+        return False
+    options = words[1 : words.index(b"--")] if b"--" in words else words[1:]
+    return b"-p" in options or b"--print" in options
+
+
 def above(pid: int) -> list[tuple[int, str, int]]:
     """A process and those above it: number, name, start."""
     found: list[tuple[int, str, int]] = []

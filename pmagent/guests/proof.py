@@ -26,8 +26,11 @@ class Proof(NamedTuple):
     unseen: list[Asked] = []
 
 
-def held(store: LogStore, harness: str, session: str, transcript: str, digest: Callable[[Asked], str]) -> Proof:
-    """The session of the log, held against the file ``transcript`` ("": the harness keeps none). A call counts as seen
+def held(
+    store: LogStore, harness: str, session: str, transcript: str, digest: Callable[[Asked], str], first: int = 1
+) -> Proof:
+    """The session of the log, from its ``first`` position on, held against the file ``transcript`` ("": the harness
+    keeps none). A call counts as seen
     when it was asked under its own id; one whose hook was told no id, when as many of the same ``digest`` were asked. A
     line that is not understood makes it unreadable."""
     if not transcript or harness not in transcripts.READERS:
@@ -45,7 +48,7 @@ def held(store: LogStore, harness: str, session: str, transcript: str, digest: C
     except OSError:
         return Proof("unreadable")
     known, folders, unnamed = set[tuple[str, str]](), dict[str, None](), Counter[str]()
-    for one in _asked(store, session):
+    for one in _asked(store, session, first):
         known.add((one.facts.agent, one.call))
         if not one.call:
             folders[one.facts.cwd] = None
@@ -64,11 +67,11 @@ def _taken(call: Asked, folders: Iterable[str], unnamed: Counter[str], digest: C
     return False
 
 
-def _asked(store: LogStore, session: str) -> Iterator[GuestCallAsked]:
+def _asked(store: LogStore, session: str, first: int) -> Iterator[GuestCallAsked]:
     """The calls that were asked in a session. Only stretches of the log that name it are read."""
     name = msgspec.json.encode("guest.call_asked")
     with closing(store.reader()) as log:
-        for run, _ in matching_runs(log, 1, log.tail().position, ([msgspec.json.encode(session)], [name])):
+        for run, _ in matching_runs(log, first, log.tail().position, ([msgspec.json.encode(session)], [name])):
             for stored in run:
                 if stored.correlation == session and stored.type == "guest.call_asked":
                     data = typed(stored, store.blobs()).data

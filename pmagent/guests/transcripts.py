@@ -159,6 +159,46 @@ def _claude_part(data: _Line, part: _Part, tools: dict[str, str]) -> Heard | Non
     return None
 
 
+class _Turn(msgspec.Struct):
+    id: str = ""
+    stop_reason: str | None = None
+    content: str | list[_Part] = ""
+
+
+class _Spoken(msgspec.Struct):
+    """A line of the model's, which holds one part of a message, or more."""
+
+    type: str = ""
+    entrypoint: str = ""
+    message: _Turn | None = None
+
+
+_claude_turn: Final = msgspec.json.Decoder(_Spoken).decode
+TURN_BYTES: Final = 4 << 20
+
+
+def only_call_of_its_turn(path: Path, call: str) -> bool:
+    """Whether the call is the only one of the message in which the model made it, that message is whole, and the
+    session is one of ``claude -p``; False where the transcript does not say so (yet). Its end alone is read."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - TURN_BYTES))
+            lines = file.read().splitlines()
+    except OSError:
+        return False
+    said = [data for line in lines if b'"tool_use"' in line and (data := _decoded(_claude_turn, line)) is not None]
+    turns = [(one, one.message) for one in said if one.type == "assistant" and one.message is not None]
+    own = [(one, turn) for one, turn in turns if call in _calls_of(turn)]
+    if not own or any(one.entrypoint != "sdk-cli" or turn.stop_reason != "tool_use" for one, turn in own):
+        return False
+    message = own[0][1].id
+    return [name for _, turn in turns if turn.id == message for name in _calls_of(turn)] == [call]
+
+
+def _calls_of(turn: _Turn) -> list[str]:
+    return [part.id for part in turn.content if not isinstance(part, str) and part.type == "tool_use"]
+
+
 # --- Codex ----------------------------------------------------------------------------------------------------------
 
 

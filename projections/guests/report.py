@@ -83,11 +83,15 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """A session. ``ended``: the calls that have ended, a line of JSON each; ``open``: the others. ``allow``, ``ask``
     and ``deny`` count verdicts. ``wall``: the wall behind which it works; ``labels``: of what it has seen.
     ``approved``: who has approved what was not used yet. ``proof``: "" while it is open. ``subagents``: by their ids;
-    ``spawning``: the positions of the calls that start agents, by their ids."""
+    ``spawning``: the positions of the calls that start agents, by their ids. ``part``: of a session that was taken up
+    again after its report had been let go of, this is the second, and so on; ``since``: the position of its very first
+    event."""
 
     session: str
     began: str
     first: int
+    since: int = 0
+    part: int = 1
     last: str = ""
     position: int = 0
     harness: str = ""

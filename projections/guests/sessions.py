@@ -1,6 +1,7 @@
 """Projection: the report of each guest's session, ``guests/<session>.json`` and ``.md`` (docs/guests.md).
 
-A session that is taken up again while it is among those kept goes on in its document; else the document begins anew.
+A session that is taken up again while it is among those kept goes on in its document; else another part of it begins,
+``guests/<session>~2.json`` and so on, and the document that there is stays as it was.
 """
 
 from __future__ import annotations
@@ -47,6 +48,8 @@ from pmagent.projections.guests.report import (
 
 KEPT: Final = 100
 """So many closed sessions stay in the state."""
+EARLIER: Final = 20_000
+"""So many sessions are known that were let go of."""
 KEPT_BYTES: Final = 4 << 20
 """Fewer stay if they have more than this together; the newest always stays."""
 IMPORTED: Final = "it was imported: observed, not gated"
@@ -56,13 +59,28 @@ replace = msgspec.structs.replace
 sum_of = sum
 
 
+class Earlier(msgspec.Struct, frozen=True):
+    """A session that was let go of: how many ``parts`` its report has, and the position of its first event."""
+
+    parts: int
+    since: int
+
+
 class GuestsView(msgspec.Struct, frozen=True):
     """Sessions by id: those that are open, and the newest ``closed`` ones, in the order of their newest events.
-    ``size``: so many bytes of calls the closed ones have together."""
+    ``size``: so many bytes of calls the closed ones have together. ``earlier``: the sessions that are among neither,
+    the one that was let go of last behind all others."""
 
     sessions: dict[str, Report] = {}
     closed: dict[str, Report] = {}
     size: int = 0
+    earlier: dict[str, Earlier] = {}
+
+
+def begun_at(state: GuestsView, session: str) -> int:
+    """The position from which the log may tell of the session; 1 where that is not known."""
+    report = state.sessions.get(session) or state.closed.get(session)
+    return report.since or report.first if report is not None else 1
 
 
 class GuestSessions:
@@ -92,7 +110,10 @@ class GuestSessions:
         if before is None:
             if not isinstance(data, GuestSessionStarted | GuestCallAsked | GuestNoted | GuestChanged):
                 return state
-            before = Report(session=name, began=event.time, first=event.position)
+            known = state.earlier.get(name, Earlier(0, event.position))
+            before = Report(
+                session=name, began=event.time, first=event.position, since=known.since, part=known.parts + 1
+            )  # fmt: skip
         after = _after(before, event)
         if after is before:
             return state
@@ -102,16 +123,25 @@ class GuestSessions:
         sessions = {key: one for key, one in state.sessions.items() if key != name}
         closed = {key: one for key, one in state.closed.items() if key != name}
         (closed if after.proof else sessions)[name] = after
-        return GuestsView(sessions, closed, sum_of(one.ended.size for one in closed.values()))
+        size = sum_of(one.ended.size for one in closed.values())
+        return replace(state, sessions=sessions, closed=closed, size=size)
 
     def retire(self, state: GuestsView) -> GuestsView:
         """Without the oldest of those that are closed."""
         if len(state.closed) <= KEPT and state.size <= KEPT_BYTES:
             return state
-        closed, size = dict(state.closed), state.size
+        closed, size, earlier = dict(state.closed), state.size, dict(state.earlier)
         while len(closed) > 1 and (len(closed) > KEPT or size > KEPT_BYTES):
-            size -= closed.pop(next(iter(closed))).ended.size
-        return replace(state, closed=closed, size=size) if len(closed) < len(state.closed) else state
+            name = next(iter(closed))
+            report = closed.pop(name)
+            size -= report.ended.size
+            earlier.pop(name, None)
+            earlier[name] = Earlier(report.part, report.since or report.first)
+        for name in list(earlier)[: max(0, len(earlier) - EARLIER)]:
+            del earlier[name]
+        if len(closed) == len(state.closed):
+            return state
+        return replace(state, closed=closed, size=size, earlier=earlier)
 
     def documents(self, state: GuestsView, since: GuestsView | None) -> dict[str, Part]:
         """Of sessions that have changed, both."""
@@ -119,8 +149,9 @@ class GuestSessions:
         known = {**since.sessions, **since.closed} if since is not None else {}
         for name, report in (*state.sessions.items(), *state.closed.items()):
             if known.get(name) is not report:
-                found[f"{FOLDER}/{name}.json"] = Part(json_document, (report,), name)
-                found[f"{FOLDER}/{name}.md"] = Part(markdown, (report,), name)
+                file = name if report.part == 1 else f"{name}~{report.part}"
+                found[f"{FOLDER}/{file}.json"] = Part(json_document, (report,), file)
+                found[f"{FOLDER}/{file}.md"] = Part(markdown, (report,), file)
         return found
 
 

@@ -83,6 +83,7 @@ def test_a_waiting_call_is_shown_and_approved_and_stands_in_the_sessions_timelin
 
 
 def test_who_may_only_look_decides_nothing_and_a_call_that_is_over_is_none(station: Station, enter: Enter) -> None:
+    told(station, "SessionStart", source="resume")
     with ThreadPoolExecutor(1) as thread:
         waits = asked(station, thread, "make haste")
         visit = enter(LOOKING)

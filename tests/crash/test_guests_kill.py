@@ -41,6 +41,8 @@ class Caller(threading.Thread):
 
     def run(self) -> None:
         """See the class."""
+        if not self.told("SessionStart", 0):
+            return
         for number in range(100_000):
             tool, given = CALLS[number % len(CALLS)]
             if not self.told("PreToolUse", number, tool_name=tool, tool_input=given):

@@ -24,10 +24,13 @@ ASK = r"""
 ask() { # TOOL COMMAND: what the administrator's hook is told of a call; its exit code
     python3 -I -S - "$1" "$2" <<'END'
 import json, subprocess, sys
-hooks = json.load(open("/etc/claude-code/managed-settings.json"))["hooks"]["PreToolUse"][0]["hooks"][0]
-call = {"session_id": "s-1", "hook_event_name": "PreToolUse", "tool_name": sys.argv[1], "tool_use_id": "t",
+hooks = json.load(open("/etc/claude-code/managed-settings.json"))["hooks"]
+call = {"session_id": "s-1", "source": "startup", "tool_name": sys.argv[1], "tool_use_id": "t",
         "tool_input": {"command": sys.argv[2]}, "cwd": "/", "transcript_path": "/artifacts/.claude/t.jsonl"}
-done = subprocess.run([hooks["command"], *hooks["args"]], input=json.dumps(call), capture_output=True, text=True)
+for event in "SessionStart", "PreToolUse":
+    hook = hooks[event][0]["hooks"][0]
+    words = [hook["command"], *hook["args"]]
+    done = subprocess.run(words, input=json.dumps(call), capture_output=True, text=True)
 print(done.returncode, done.stdout, done.stderr)
 END
 }

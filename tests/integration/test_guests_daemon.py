@@ -171,14 +171,33 @@ def test_the_socket_takes_what_hooks_say_and_nothing_else(workspace: Path) -> No
         assert all(one["stderr"].strip() for one in bad)
         silent = answers(layout, line("PreToolUse", {"tool_name": ""}, mode="observe"))
         assert silent == [{"exit": 0, "stdout": "", "stderr": ""}]
-        allowed, = answers(layout, line("PreToolUse", call))
+        asked = line("PreToolUse", call)
+        early, _, allowed = answers(layout, asked, line("SessionStart", {}), asked)
+        assert (early["exit"], "start of its session" in early["stderr"]) == (2, True)
         assert allowed["exit"] == 0
         refused, = answers(layout, line("ConfigChange", {"source": "user_settings", "file_path": "/x/settings.json"}))
         assert (refused["exit"], refused["stdout"]) == (2, "")
     changed, = facts(workspace, "changed")
     assert changed.data.refused
-    assert len(facts(workspace, "call_asked")) == 1
+    assert [event.data.answer for event in facts(workspace, "call_decided")] == ["deny", "allow"]
     assert not facts(workspace, "answer_requested")
+
+
+def test_a_hook_that_waits_is_told_that_it_was_heard(workspace: Path) -> None:
+    layout = governed(workspace)
+    with (
+        running(workspace), reachable(layout.guest_socket) as address, socket.socket(socket.AF_UNIX) as connection
+    ):  # fmt: skip
+        connection.settimeout(SECONDS)
+        connection.connect(address)
+        connection.sendall(line("PreToolUse", {"tool_name": "Edit", "tool_input": EDIT}, wait=10 * SECONDS) + b"\n")
+        with connection.makefile("rb") as stream:
+            assert json.loads(stream.readline()) == {"taken": True}, "nobody has answered yet"
+            connection.shutdown(socket.SHUT_WR)  # it goes away
+            assert json.loads(stream.readline())["exit"] == 2
+            assert stream.read() == b""
+    waited, = facts(workspace, "wait_ended")
+    assert waited.data.why == "gone"
 
 
 def test_secrets_are_masked_and_an_approval_is_for_the_unmasked_call(workspace: Path) -> None:

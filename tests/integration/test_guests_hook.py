@@ -41,6 +41,8 @@ def asked(workspace: Path, line: str, version: str, *, mode: str = "enforce") ->
 
 @pytest.mark.parametrize("version", ["2.1.295", "2.1.330", "3.0.0", ""])
 def test_a_call_is_allowed_and_refused_in_claude_codes_words(workspace: Path, version: str) -> None:
+    started = json.dumps({"session_id": f"s{version}", "cwd": str(workspace)}).encode()
+    assert run(Layout(workspace).home, event="SessionStart", payload=started).code == 0
     allowed = asked(workspace, "echo hi", version)
     assert (allowed.code, allowed.err) == (0, b"")
     assert json.loads(allowed.out)["hookSpecificOutput"]["permissionDecision"] == "allow"

@@ -184,7 +184,8 @@ def test_an_approval_lets_the_identical_retry_pass_once(here: Place, harness: st
     first, again = here.shell(harness, line), here.shell(harness, line)
     if harness != "codex":
         first[1]["description"], again[1]["description"] = "greets", "greets again"
-    with running(here, harness, [first], [here.shell(harness, PAUSE)], [again], [first], "done") as agent:
+    beside = here.shell(harness, PAUSE)  # of two calls in a turn, none is deferred
+    with running(here, harness, [first, beside], [again, beside], [first, beside], "done") as agent:
         number = waits(here)
         here.decide("approve", number)
         (here.workspace / "go").touch()
@@ -193,7 +194,8 @@ def test_an_approval_lets_the_identical_retry_pass_once(here: Place, harness: st
     assert str(number) in done.results[0]
     used, = here.events("guest.approval_used")
     assert used.approval == number
-    assert [one.answer for one in here.events("guest.call_decided")] == ["ask", "allow", "allow", "ask"]
+    answers = [one.answer for one in here.events("guest.call_decided")]
+    assert (answers.count("ask"), answers.count("allow")) == (2, 4)
 
 
 @HARNESSES
@@ -283,9 +285,10 @@ def test_a_daemon_that_says_nothing_lets_nothing_run(here: Place, harness: str) 
 
 @HARNESSES
 def test_whoever_is_not_answered_in_time_is_refused(here: Place, harness: str) -> None:
+    here.policy("allow Bash(true *)")
     here.start()
     here.connect(harness, wait=1)
-    done = here.run(harness, [here.shell(harness, RAN)], "done")
+    done = here.run(harness, [here.shell(harness, RAN), here.shell(harness, "true")], "done")
     assert not ran(here)
     asked, = here.events("guest.approval_asked")
     assert str(asked.approval) in done.results[0]

@@ -33,6 +33,7 @@ class Agent:
         self.session = session
         self._cwd = workspace
         self._calls = 0
+        self._begun = False
         self._process = subprocess.Popen(
             [sys.executable, "-I", __file__, str(hook.__file__), str(workspace / ".pmagent/data")], cwd=workspace,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=clean_environment(),
@@ -44,7 +45,10 @@ class Agent:
         return self.answer()
 
     def begin(self, event: str, mode: str = "enforce", wait: float = 0, **payload: Any) -> None:
-        """``hook``, whose answer is waited for later."""
+        """``hook``, whose answer is waited for later. A gated session says first that it begins."""
+        if event == "PreToolUse" and mode == "enforce" and not self._begun:
+            self.hook("SessionStart", mode, source="startup")
+        self._begun = self._begun or event == "SessionStart"
         told = {"session_id": self.session, "cwd": str(self._cwd), **payload}
         self._tell({"event": event, "mode": mode, "wait": wait, "payload": told})
 

@@ -67,7 +67,8 @@ class Models:
         self.results = [json.dumps(part.get("content")) for part in returned]
         turn = _turn([part["text"] for part in said if part.get("type") == "text"], len(returned))
         usage = {"input_tokens": 1, "output_tokens": 1}
-        head = {"id": "msg_1", "type": "message", "role": "assistant", "model": asked["model"], "content": []}
+        head = {"id": f"msg_{next(_NUMBERS)}", "type": "message", "role": "assistant", "model": asked["model"]}
+        head["content"] = []
         yield {"type": "message_start", "message": {**head, "stop_reason": None, "stop_sequence": None, "usage": usage}}
         blocks: list[tuple[dict[str, Any], dict[str, Any]]] = []
         if isinstance(turn, str):

@@ -156,6 +156,15 @@ class Place:
         )  # fmt: skip
         return Ran(done.returncode, done.stdout, done.stderr, self.models.results)
 
+    def resume(self, session: str) -> Ran:
+        """Let a session of ``claude -p`` go on."""
+        words = ["-p", "--resume", session, "--permission-mode", "bypassPermissions", "--output-format", "json"]
+        done = subprocess.run(
+            [str(PROGRAMS / "claude"), *words], cwd=self.workspace, env=self.environ, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, timeout=SECONDS, check=False,
+        )  # fmt: skip
+        return Ran(done.returncode, done.stdout, done.stderr, self.models.results)
+
     def shell(self, harness: str, line: str) -> list[Any]:
         """A call of the harness's shell."""
         return {

@@ -137,10 +137,11 @@ def read(harness: str, event: str, payload: Mapping[str, Any]) -> Heard:
     return heard
 
 
-def answer(harness: str, event: str, answer: Answer | Literal["none"], reason: str) -> Printed:
+def answer(harness: str, event: str, answer: Answer | Literal["none", "defer"], reason: str) -> Printed:
     """The hook's output for a verdict on ``event``. ``none``: nothing is said, and the harness goes on as it would
-    without a hook. ``ask`` refuses: the harness's own question would be answered by who sits at its terminal, and the
-    operators answer otherwise; ``reason`` says how to go on. A harness that is not known is refused by exit code 2."""
+    without a hook. ``defer``: the call waits until the session is resumed, in a harness that can; others refuse.
+    ``ask`` refuses: the harness's own question would be answered by who sits at its terminal, and the operators answer
+    otherwise; ``reason`` says how to go on. A harness that is not known is refused by exit code 2."""
     if answer == "none":
         return SILENT
     if harness not in DIALECTS:

@@ -6,7 +6,7 @@ Source: https://code.claude.com/docs/en/hooks, and the program itself, version 2
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -89,13 +89,13 @@ def read(event: str, payload: Mapping[str, Any]) -> Heard:
     return Unheard(why=f"{event} is no event that pmagent asks for")
 
 
-def answer(event: str, answer: Answer, reason: str) -> Printed:
+def answer(event: str, answer: Answer | Literal["defer"], reason: str) -> Printed:
     """An ``allow`` also answers Claude Code's own question; its own rules still deny and ask."""
-    if answer != "allow":
+    if answer not in ("allow", "defer"):
         return refusal(reason)
     if event != "PreToolUse":
         return SILENT
-    said = {"hookEventName": event, "permissionDecision": "allow", "permissionDecisionReason": reason}
+    said = {"hookEventName": event, "permissionDecision": answer, "permissionDecisionReason": reason}
     return Printed(0, msgspec.json.encode({"hookSpecificOutput": said}).decode() + "\n", "")
 
 

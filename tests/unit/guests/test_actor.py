@@ -239,3 +239,13 @@ def edit(**fields: Any) -> GuestPolicyEditRequested:
     """An operator's wish for another text."""
     given: dict[str, Any] = {"before": "a" * 64, "found": "a" * 64, "sha256": "b" * 64, **fields}
     return GuestPolicyEditRequested(layer="project", operator_id="ada", channel="console", **given)
+
+
+def test_a_gated_call_is_refused_before_the_start_of_its_session_was_heard() -> None:
+    alone = Alone()
+    assert answer(alone.ask("ls x")[1]) == "allow"  # as it was recorded by who asked for no start
+    refused, = of(alone.ask("ls x", session="new", needs_start=True)[1], GuestCallDecided)
+    assert (refused.answer, "resume" in refused.why) == ("deny", True)
+    assert answer(alone.ask("ls x", session="new", needs_start=True, mode="observe")[1]) == "allow"
+    alone.start("new")
+    assert answer(alone.ask("ls x", session="new", needs_start=True)[1]) == "allow"

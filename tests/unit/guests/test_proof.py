@@ -89,3 +89,11 @@ def test_what_was_unseen_is_told_masked_and_in_short() -> None:
     assert isinstance(fact, GuestCallUnseen)
     assert fact.input.startswith('{"command":"***x')
     assert len(fact.input) <= 4000
+
+
+def test_only_what_stands_behind_the_sessions_first_event_is_read(tmp_path: Path) -> None:
+    found = proven(tmp_path, "claude", 0)
+    file, = sessions("claude", FOLDER / "claude")
+    session = calls("claude", file)[0].session
+    later = held(Layout(tmp_path).store, "claude", session, str(file), digest, 4)
+    assert (found.calls, len(found.unseen), len(later.unseen)) == (4, 0, 2)

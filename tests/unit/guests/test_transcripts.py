@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from pmagent.guests import transcripts
 from pmagent.guests.dialects import Asked, Ended, Finished, Started, Unheard
-from pmagent.guests.transcripts import calls, entries, sessions
+from pmagent.guests.processes import started_headless
+from pmagent.guests.transcripts import calls, entries, only_call_of_its_turn, sessions
 from tests.support.cases import each
 
 FOLDER = Path(__file__).parents[2] / "golden" / "guests" / "transcripts"
@@ -95,3 +99,42 @@ def test_only_known_harnesses_keep_transcripts(tmp_path: Path) -> None:
     assert transcripts.home("gemini", {"HOME": "/h"}) == Path("/h/.gemini/tmp")
     with pytest.raises(KeyError):
         transcripts.home("cursor", {})
+
+
+def turn(*calls: str, message: str = "m1", stop: str | None = "tool_use", entry: str = "sdk-cli") -> str:
+    """The lines of a message of the model's, one for each of its calls, as Claude Code writes them."""
+    parts = [{"type": "tool_use", "id": call, "name": "Bash", "input": {}} for call in calls]
+    said = [{"id": message, "stop_reason": stop, "content": [part]} for part in parts]
+    lines = [{"type": "assistant", "entrypoint": entry, "message": one} for one in said]
+    return "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+
+
+@each("text, alone", [
+    (turn("a"), True), (turn("b", message="m0") + turn("a"), True), ("", False), (turn("b"), False),
+    (turn("a", "b"), False), (turn("b", "a"), False), (turn("a", stop=None), False), (turn("a", entry="cli"), False),
+    (turn("a") + '{"type":"assistant","message":{"content":[{"type":"tool_use"', True),
+])  # fmt: skip
+def test_whether_a_call_is_alone_in_its_turn(tmp_path: Path, text: str, alone: bool) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text(text)
+    assert only_call_of_its_turn(path, "a") == alone
+    assert not only_call_of_its_turn(tmp_path / "none.jsonl", "a")
+
+
+@each("words, headless", [
+    (("-p", "text"), True), (("--print",), True), (("--model", "x", "-p"), True), (("text",), False),
+    (("--", "-p"), False),
+])  # fmt: skip
+def test_whether_a_program_answers_one_prompt_is_what_its_command_line_says(
+    words: tuple[str, ...], headless: bool
+) -> None:
+    """Its environment says nothing: it is handed on to others."""
+    code = "import subprocess; subprocess.run(['sh', '-c', 'echo $$; exec cat'])"
+    environ = {"PATH": os.environ["PATH"], "CLAUDE_CODE_ENTRYPOINT": "sdk-cli"}
+    with subprocess.Popen(
+        [sys.executable, "-c", code, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ
+    ) as harness:
+        assert harness.stdout is not None
+        assert started_headless(int(harness.stdout.readline())) == headless
+        harness.communicate()
+    assert not started_headless(0)

@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from pmagent.actors.audit.detectors.code.scopes import Binding, Function, Module, Scope, Site, children
+from pmagent.actors.audit.detectors.code.scopes import LEAVES, Binding, Function, Module, Scope, Site, children
 
 DEPTH_MAX: Final = 16
 """So many steps (attributes, assignments) are followed for one name."""
@@ -210,6 +210,7 @@ def argument(call: ast.Call, index: int, *names: str) -> ast.expr | None:
 
 
 WITHIN: Final = frozenset((ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+_CLOSED: Final = WITHIN | LEAVES
 
 
 def walk(*nodes: ast.AST) -> Iterator[ast.AST]:
@@ -230,7 +231,7 @@ def inside(node: ast.AST) -> Sequence[ast.AST]:
         while todo:
             one = todo.pop()
             found.append(one)
-            if type(one) not in WITHIN:
+            if type(one) not in _CLOSED:
                 todo += children(one)
         if type(node) in WITHIN or isinstance(node, ast.Module):
             vars(node)["_inside"] = found

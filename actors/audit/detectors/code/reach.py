@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from pmagent.actors.audit.detectors.code.names import last_name
-from pmagent.actors.audit.detectors.code.scopes import Function, Module, Site, children, module_of
+from pmagent.actors.audit.detectors.code.scopes import LEAVES, Function, Module, Site, children, module_of
 from pmagent.actors.audit.detectors.code.source import Source
 from pmagent.actors.audit.detectors.code.usage import (
     Calls,
@@ -243,10 +243,12 @@ def _mentions(statements: Iterable[ast.AST], functions: set[Function]) -> tuple[
     todo = list(statements)
     while todo:
         node = todo.pop()
-        if node in functions:
-            continue
-        todo += children(node)
-        if type(node) not in _SAYING:
+        kind = type(node)
+        if kind not in LEAVES:
+            if node in functions:
+                continue
+            todo += children(node)
+        if kind not in _SAYING:
             continue
         match node:
             case ast.Name(id=name, ctx=held) | ast.Attribute(attr=name, ctx=held):

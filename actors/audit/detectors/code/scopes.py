@@ -221,6 +221,16 @@ def module_of(source: Source) -> Module | None:
     return _module(source)
 
 
+def release(source: Source) -> None:
+    """Let go of a source that all detectors have seen. Its scopes refer to themselves: by itself its memory would only
+    be found by looking through everything for garbage, which takes as long as to parse it."""
+    module = _module(source)
+    for scope in () if module is None else module.scopes.values():
+        scope.bindings.clear()
+        scope.attributes.clear()
+    _module.cache_clear()
+
+
 def _walk(module: Module, sites: dict[type[ast.AST], list[Site]]) -> None:
     todo: list[tuple[ast.AST, Scope, Frame | None, str]] = [(module.tree, module.scope, None, "")]
     while todo:
@@ -258,7 +268,7 @@ _STATEMENTS: Final = frozenset(ast.stmt.__subclasses__())
 _FIELD_BY_FIELD: Final = _STATEMENTS | {ast.Module, ast.Lambda}
 """Kinds of nodes of which it matters in which field a node below stands."""
 
-_LEAVES: Final = frozenset((
+LEAVES: Final = frozenset((
     ast.Name, ast.Constant, ast.Pass, ast.Break, ast.Continue, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal,
 ))  # fmt: skip
 _NO_NODES: Final = frozenset((
@@ -270,13 +280,15 @@ _WITH_GAPS: Final = frozenset(("keys", "kw_defaults"))
 _HOLDING: Final[dict[type[ast.AST], tuple[str, ...]]] = {
     kind: tuple(field for field in kind._fields if field not in _NO_NODES)
     for kind in vars(ast).values()
-    if isinstance(kind, type) and issubclass(kind, ast.AST) and kind not in _LEAVES
+    if isinstance(kind, type) and issubclass(kind, ast.AST) and kind not in LEAVES
 }
 
 
 def children(node: ast.AST) -> Sequence[ast.AST]:
     """The nodes right below a node, without operators, contexts and what imports name. They are kept with it, for
     several detectors ask."""
+    if type(node) in LEAVES:
+        return ()
     held: dict[str, Any] = node.__dict__
     found: list[ast.AST] | None = held.get("_below")
     if found is None:

@@ -19,6 +19,7 @@ from pmagent.actors.audit.detectors.code.personas import PersonaReader
 from pmagent.actors.audit.detectors.code.processes import ProcessReader
 from pmagent.actors.audit.detectors.code.project import ProjectReader, Read, project_findings
 from pmagent.actors.audit.detectors.code.reach import ReachReader
+from pmagent.actors.audit.detectors.code.scopes import release
 from pmagent.actors.audit.detectors.code.security import SecurityReader
 from pmagent.actors.audit.detectors.code.source import Detector, Role, Source
 from pmagent.actors.audit.detectors.code.state import StateReader
@@ -108,6 +109,7 @@ class CodeReader:
         for detector in self._detectors:
             detector.take(source)
         self._reach.take(source)
+        release(source)
 
     def refuse(self, unparsed: Unparsed) -> None:
         """A file that is not to be looked at, because of what it did to who looked."""

@@ -37,6 +37,11 @@ _FOLDS: Final = frozenset((
     "sum", "min", "max", "sorted", "mean", "median", "fmean", "average", "fsum", "mode", "median_low", "median_high",
     "Counter", "quantiles",
 ))  # fmt: skip
+_TELLING: Final = frozenset((
+    ast.Assign, ast.Attribute, ast.AugAssign, ast.BinOp, ast.Call, ast.If, ast.IfExp, ast.Name, ast.Return,
+    ast.Subscript, ast.comprehension,
+))  # fmt: skip
+"""Kinds of nodes that can read, fold, limit or weigh a score."""
 _ORDERS: Final = (ast.Gt, ast.GtE, ast.Lt, ast.LtE)
 _SHORT: Final = 4
 """A function of more statements does more than to say how far scores lie apart."""
@@ -56,12 +61,12 @@ class SynthesisReader:
         if module is None or source.role != "code":
             return
         asked = questions(module)
-        spreading = {function.name for function, _ in module.functions() if _returns_spread(module, function)}
-        for function, _site in module.functions():
-            if _speaks(module, function):
-                one = _Combination(module, function, asked.get(function, []), spreading)
-                self._functions += one.scores
-                self._found.extend(one.findings())
+        speaking = [function for function, _ in module.functions() if _speaks(module, function)]
+        spreading = {function.name for function in speaking if _returns_spread(module, function)}
+        for function in speaking:
+            one = _Combination(module, function, asked.get(function, []), spreading)
+            self._functions += one.scores
+            self._found.extend(one.findings())
         self._found.extend(_named_dissent(module))
         self._found.extend(reports(module))
 
@@ -84,7 +89,7 @@ class _Combination:
         self._scope: Scope = module.scopes[function]
         self._spreading = spreading
         self.asked = asked
-        nodes = list(inside(function))
+        nodes = [node for node in inside(function) if type(node) in _TELLING]
         scores = {id(node): "score" for node in nodes if _is_score(node)}
         named = {one.arg: "score" for one in parameters(function) if _SCORE.search(one.arg)}
         self._scores: Flow[str] = Flow(function, scores, named, ever=True)
@@ -220,7 +225,7 @@ class _Combination:
 def _speaks(module: Module, function: Function) -> bool:
     """Whether the lines of a function speak of scores at all: most do not."""
     lines = module.lines[function.lineno - 1 : function.end_lineno or function.lineno]
-    return any(_WORDS.search(line) is not None for line in lines)
+    return _WORDS.search("\n".join(lines)) is not None
 
 
 def _given(function: Function) -> Iterator[str]:
@@ -258,11 +263,11 @@ def _end(value: ast.expr) -> str:
 
 def _returns_spread(module: Module, function: Function) -> bool:
     """Whether a function says whether, or how far, scores lie apart."""
-    if not _speaks(module, function):
+    if len(function.body) > _SHORT:
         return False
     one = _Combination(module, function, [], set())
     returned = module.scopes[function].returned
-    return len(function.body) <= _SHORT and any(map(one.is_apart, returned[:8]))
+    return any(map(one.is_apart, returned[:8]))
 
 
 def _asks_for_facts(test: ast.expr) -> bool:
