@@ -55,7 +55,11 @@ def run(bench: Bench) -> list[Row]:
 
 def _hook(bench: Bench) -> list[Row]:
     with _daemon(bench.folder) as (workspace, _):
-        words = [PYTHON, "-I", "-S", hook.__file__, "claude", "PreToolUse", "enforce", "0", str(Layout(workspace).home)]
+        end = ("enforce", "0", str(Layout(workspace).home))
+        words = [PYTHON, "-I", "-S", hook.__file__, "claude", "PreToolUse", *end]
+        begin = [PYTHON, "-I", "-S", hook.__file__, "claude", "SessionStart", *end]
+        began = {"session_id": "bench", "cwd": str(workspace), "source": "startup"}
+        subprocess.run(begin, input=json.dumps(began).encode(), capture_output=True, check=True)
         line = json.dumps({**PAYLOAD, "cwd": str(workspace)}).encode()
         begins = ["SessionStart" if word == "PreToolUse" else word for word in words]
         subprocess.run(begins, input=line, capture_output=True, check=True)

@@ -108,6 +108,7 @@ class _Agent:
 
     def __init__(self, session: str, workspace: str, each: int, due: float, pause: float, which: str) -> None:
         self.lines = [_line(session, workspace, n, f"{which}{n}" if which else "5") for n in range(each)]
+        self.first = _said("SessionStart", {"session_id": session, "cwd": workspace, "source": "startup"})
         self.last = _said("SessionEnd", {"session_id": session, "cwd": workspace, "reason": "exit"})
         self.due, self.pause = due, pause
         self.began = 0.0
@@ -118,10 +119,7 @@ class _Agent:
         """Send the next line."""
         self.answer, self.began = b"", time.perf_counter()
         self.due += self.pause
-        connection = socket.socket(socket.AF_UNIX)
-        connection.connect(address)
-        connection.send(self.lines[len(self.times)])
-        return connection
+        return _sent(address, self.lines[len(self.times)])
 
     def told(self, part: bytes) -> bool:
         """Take a part of the answer; whether that was all of it."""
@@ -143,6 +141,21 @@ def _begin(address: str, session: str, workspace: str) -> None:
             pass
 
 
+def _sent(address: str, line: bytes) -> socket.socket:
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(address)
+    connection.send(line)
+    return connection
+
+
+def _tell(address: str, lines: list[bytes]) -> None:
+    """Say what nobody waits for, one after the other."""
+    for line in lines:
+        with _sent(address, line) as connection:
+            while connection.recv(1 << 16):
+                pass
+
+
 def _agents(address: str, workspace: str, daemon: int, each: int, rate: float, new: str = "") -> dict[str, Any]:
     pause = AGENTS / rate if rate else 0.0
     names = [f"bench-{os.getpid()}-{number}" for number in range(AGENTS)]
@@ -151,6 +164,7 @@ def _agents(address: str, workspace: str, daemon: int, each: int, rate: float, n
     ]
     for name in names:
         _begin(address, name, workspace)
+    _tell(address, [agent.first for agent in agents])
     begun, spent, own = time.perf_counter(), _spent(daemon), time.process_time()
     waiting = [(agent.due, n) for n, agent in enumerate(agents)]
     heapq.heapify(waiting)
@@ -171,11 +185,7 @@ def _agents(address: str, workspace: str, daemon: int, each: int, rate: float, n
                 if len(agents[n].times) < len(agents[n].lines):
                     heapq.heappush(waiting, (agents[n].due if pause else 0.0, n))
     took, spent, own = time.perf_counter() - begun, _spent(daemon) - spent, time.process_time() - own
-    for agent in agents:
-        agent.lines.append(agent.last)
-        with agent.ask(address) as connection:
-            while connection.recv(1 << 16):
-                pass
+    _tell(address, [agent.last for agent in agents])
     times = [one for agent in agents for one in agent.times]
     return {
         "rate": len(times) / took, "p50": percentile(times, 0.5), "p99": percentile(times, 0.99),

@@ -49,9 +49,13 @@ class Insert(msgspec.Struct, frozen=True, gc=False):
 
 
 class Adopt(msgspec.Struct, frozen=True, gc=False):
-    """Offer an open row of an earlier epoch under ``epoch``."""
+    """Offer an open row of an earlier epoch, or one that was held, under ``epoch``."""
 
     epoch: int
+
+
+class Hold(msgspec.Struct, frozen=True, gc=False):
+    """Take the epoch from an open row: nobody can claim it, until it is offered again."""
 
 
 class Withdraw(msgspec.Struct, frozen=True, gc=False):
@@ -79,7 +83,7 @@ class Ended(msgspec.Struct, frozen=True, gc=False):
     result: str = ""
 
 
-Step = Insert | Adopt | Withdraw | AskStop | Lose | Ended
+Step = Insert | Adopt | Hold | Withdraw | AskStop | Lose | Ended
 
 
 class Offer:
@@ -90,11 +94,13 @@ class Offer:
         self.ended = False
         self.epoch = epoch
         self._lease = lease
+        self.held = False
+        """Whether effects are paused: nobody is to begin it meanwhile."""
         self._stop = False
         self._sighting = Sighting()
 
     def stop(self) -> None:
-        """The attempt is to be ended: its run was, its permit was revoked, effects are paused before it began."""
+        """The attempt is to be ended: its run was, or its permit was revoked."""
         self._stop = True
 
     def saw(self, row: Row | None, now: int) -> list[Step]:
@@ -104,6 +110,8 @@ class Offer:
         if row is None or row.state == "open":
             if self._stop:
                 return [Withdraw()]
+            if self.held:
+                return [Hold()] if row is not None and row.epoch else []
             if row is None:
                 return [Insert(self.epoch)]
             return [Adopt(self.epoch)] if row.epoch < self.epoch else []
@@ -197,6 +205,7 @@ class Claim:
         """Ask for an attempt."""
         self.phase = "asking"
         self._flight = self._last = self._asked = now
+        self.due = now + self.term.length
         return [Ask(now)]
 
     def claimed(self, sent: int, row: Row, now: int) -> list[Deed]:
@@ -260,8 +269,10 @@ class Claim:
             deeds.append(End())
         if self.phase == "doubtful" and now >= self._asked + self.term.length:
             self.phase = "over"
-        if self._flight or self.phase in ("new", "asking", "over"):
-            self.due = now + self._retry
+        if self.phase == "running" and self._flight:
+            self._time(now)
+        elif self._flight or self.phase in ("new", "asking", "over"):
+            self.due = now + self.term.length // RENEWED_PER_LEASE
         elif self.phase == "telling":
             deeds += self._tell(now)
         elif self.phase == "doubtful" or now >= self._last + self.term.length // RENEWED_PER_LEASE:

@@ -258,7 +258,10 @@ class Runtime:
         self._carry_out(self._scheduler.released())
 
     def leased(self) -> None:
-        """The lease is live: judge what earlier processes left open, if that was not done yet, and start what waits."""
+        """The lease is live: judge what earlier processes left open, if that was not done yet, and start what waits.
+        Nothing happens if it is not live any more by now."""
+        if self._live is not None and not self._live():
+            return
         if self._unjudged is not None:
             (unfinished, unread), self._unjudged = self._unjudged, None
             self._carry_out(self._scheduler.recovered(unfinished, unread=unread))
@@ -367,8 +370,7 @@ class Runtime:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._raise_broken)
                 self._unjudged = unfinished or Unfinished(), hold_outward
-                if self._live is None or self._live():
-                    self.leased()
+                self.leased()
                 try:
                     yield tasks
                 finally:

@@ -187,11 +187,12 @@ class Scheduler:
             self._start(self._know(event), actions)
         for event in unfinished.begun:
             cancelled = self._effects.cancelled.get(event.position)
-            if cancelled is not None and self._elsewhere(event):  # it may be at work there, and has to be ended there
+            if self._elsewhere(event) and self._effects.is_open(event.position):
                 life = self._know(event)
-                self._perform(life, actions)
-                self._tell_to_stop(life, cancelled, actions)
-            elif cancelled is not None or self._elsewhere(event) or _repeatable(event):
+                self._perform(life, actions)  # also in a pause: it may be at work there, and has to be ended there
+                if cancelled is not None:
+                    self._tell_to_stop(life, cancelled, actions)
+            elif cancelled is not None or _repeatable(event):
                 self._start(self._know(event), actions)
             elif self._effects.is_open(event.position):
                 self._conclude(event, EffectInterrupted(request=event.position, reason="crash"), actions)

@@ -63,7 +63,8 @@ def run(
     words = tuple(context.meta.get(_WORDS, ()))
     if not words:
         raise click.UsageError("name the agent's program after --, as in: pmagent guest run -- claude", context)
-    from pmagent.guests.wall import PRESETS, UNGATED, Walled, attend
+    from pmagent.guests.presets import PRESETS, UNGATED
+    from pmagent.guests.wall import Walled, attend
 
     if ungated and (harness or login):
         raise click.UsageError("--ungated starts a program without hooks: take --as and --login away", context)

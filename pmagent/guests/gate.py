@@ -12,7 +12,6 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
-from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -46,7 +45,6 @@ from pmagent.contracts.guests import (
     GuestSessionEnded,
     GuestSessionStarted,
     GuestWaitEnded,
-    SessionId,
 )
 from pmagent.events.errors import PmagentError
 from pmagent.events.event import Event
@@ -54,7 +52,7 @@ from pmagent.guests import dialects
 from pmagent.guests.definitions import Watch, file_digest, marks_of
 from pmagent.guests.dialects import Printed, refusal
 from pmagent.guests.harnesses import too_old
-from pmagent.guests.keys import digest_of, log_key
+from pmagent.guests.keys import digest_of, log_key, session_of
 from pmagent.guests.processes import Processes, started_headless
 from pmagent.guests.proof import held, unseen
 from pmagent.guests.transcripts import only_call_of_its_turn
@@ -378,15 +376,6 @@ def heard_of(message: Message) -> dialects.Heard:
 def _harness(name: str) -> Harness:
     known: Harness = msgspec.convert(name, Harness)
     return known
-
-
-@lru_cache(maxsize=1024)
-def session_of(name: str) -> str:
-    """A session's id as it stands in the log; of one that does not fit there, a digest."""
-    try:
-        return msgspec.convert(name, SessionId)
-    except msgspec.ValidationError:
-        return f"x-{sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
 
 
 async def _finished(host: Host, heard: dialects.Finished, common: dict[str, Any]) -> GuestCallEnded:

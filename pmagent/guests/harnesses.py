@@ -171,6 +171,11 @@ def plugin(mode: Mode, wait: int, hook: Hook) -> str:
         "  while (above.has(sessionID)) sessionID = above.get(sessionID)\n"
         "  return { sessionID, agent: sessionID === id ? \"\" : id }\n"
         "}\n"
+        "const begin = (sessionID, version, cwd) => {\n"
+        "  if (began.has(sessionID)) return\n"
+        "  began.set(sessionID, cwd)\n"
+        f"  told({words['session.created']}, {{ sessionID, version, cwd }})\n"
+        "}\n"
         'process.on("exit", () => began.forEach((cwd, sessionID) => {\n'
         f"    told({words['session.ended']}, {{ sessionID, cwd }})\n"
         "}))\n"
@@ -179,11 +184,11 @@ def plugin(mode: Mode, wait: int, hook: Hook) -> str:
         '    if (event.type !== "session.created") return\n'
         "    const { id, parentID, version } = event.properties.info\n"
         "    if (parentID) return void above.set(id, parentID)\n"
-        "    began.set(id, directory)\n"
-        f"    told({words['session.created']}, {{ sessionID: id, version, cwd: directory }})\n"
+        "    begin(id, version, directory)\n"
         "  },\n"
         '  "tool.execute.before": async (input, output) => {\n'
         "    const payload = { ...input, ...whose(input.sessionID), args: output.args, cwd: directory }\n"
+        '    begin(payload.sessionID, "", directory)  // one that is taken up again is not created\n'
         f"    const done = told({words['tool.execute.before']}, payload)\n"
         + (f"    if (done.status !== 0) {refuse}\n" if mode == "enforce" else "")
         + "  },\n"

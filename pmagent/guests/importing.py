@@ -37,8 +37,8 @@ from pmagent.events.store import LogStore
 from pmagent.guests import transcripts
 from pmagent.guests.dialects import Asked, Ended, Finished, Started
 from pmagent.guests.facts import look
-from pmagent.guests.gate import INLINE_BYTES, Gate, session_of
-from pmagent.guests.keys import digest_of
+from pmagent.guests.gate import INLINE_BYTES, Gate
+from pmagent.guests.keys import digest_of, session_of
 from pmagent.guests.policy import cedar_files
 from pmagent.guests.transcripts import Entry
 from pmagent.service.answer import Answer, understood

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
+from pmagent.contracts.guests import SessionId
 from pmagent.events.atomic import write_atomic
 from pmagent.events.errors import PmagentError
 from pmagent.guests.dialects import Asked
@@ -25,6 +26,15 @@ _canonical: Final = msgspec.json.Encoder(order="sorted").encode
 
 class BadKey(PmagentError, exit_code=2):
     """The file of the log's key holds none."""
+
+
+@lru_cache(maxsize=1024)
+def session_of(name: str) -> str:
+    """A session's id as it stands in the log; of one that does not fit there, a digest."""
+    try:
+        return msgspec.convert(name, SessionId)
+    except msgspec.ValidationError:
+        return f"x-{sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
 
 
 def digest_of(key: bytes, harness: str, session: str, heard: Asked) -> str:

@@ -16,6 +16,7 @@ from pmagent.events.reader import matching_runs
 from pmagent.events.store import LogStore
 from pmagent.guests import transcripts
 from pmagent.guests.dialects import Asked, Unheard
+from pmagent.guests.keys import session_of
 
 
 class Proof(NamedTuple):
@@ -43,7 +44,7 @@ def held(
         for _, heard in transcripts.entries(harness, path):
             if isinstance(heard, Unheard):
                 return Proof("unreadable")
-            if isinstance(heard, Asked):
+            if isinstance(heard, Asked) and session_of(heard.session) == session:  # a path may lead to another's
                 asked.append(heard)
     except OSError:
         return Proof("unreadable")

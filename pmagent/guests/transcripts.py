@@ -9,6 +9,7 @@ Sources: files that Claude Code 2.1.330, Codex 0.169.0 and Gemini CLI 0.61.0 wro
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -20,6 +21,7 @@ import msgspec
 from pmagent.guests.dialects import Asked, Ended, Finished, Heard, Started, Unheard
 
 LINE_BYTES_MAX: Final = 64 << 20
+FILE_BYTES_MAX: Final = 4 << 30
 MENTION: Final = "@file"
 """The tool's name of a file that a person mentioned: its content goes to the model, and no hook is told."""
 
@@ -373,9 +375,13 @@ def _session(path: Path, *, of_subagent: bool = False) -> str | None:
 
 
 def _lines(path: Path) -> Iterator[bytes]:
-    """The lines of a file. Raises OSError."""
-    with path.open("rb") as file:
-        while line := file.readline(LINE_BYTES_MAX):
+    """The lines of a file, as long as it is now; a device or a file of the kernel's has none. Raises OSError."""
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        left = os.fstat(file.fileno()).st_size
+        if left > FILE_BYTES_MAX:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
+        while left > 0 and (line := file.readline(min(left, LINE_BYTES_MAX))):
+            left -= len(line)
             if line.endswith(b"\n") or len(line) == LINE_BYTES_MAX:
                 yield line
 

@@ -48,6 +48,7 @@ from pmagent.events.tree import held
 from pmagent.flat import flat_errors
 from pmagent.guests import committing, harnesses
 from pmagent.guests.harnesses import Hook, Mode
+from pmagent.guests.presets import PRESETS
 from pmagent.workspace.layout import FOLDER, Layout, reachable
 
 LINE_BYTES_MAX: Final = 24 << 20
@@ -66,54 +67,6 @@ LIMITS: Final = Limits(
     tmp_bytes=2 * 2**30, tmp_entries=1_000_000, artifact_bytes=8 * 2**30, artifact_entries=1_000_000,
 )  # fmt: skip
 """A person sits before it and ends it: the limits keep the machine usable, no more."""
-
-
-class Preset(NamedTuple):
-    """How one harness is walled. ``hosts``: its provider's; ``home``: its own folder in this user's home, which
-    ``variable`` names, or ``above``: the folder in which it lies; ``keys``: variables that hold its key; ``settings``:
-    its administrator's, below /etc; ``fixed``: files of its own folder that reach hooks, and stay as they are;
-    ``env``: variables that it gets."""
-
-    hosts: tuple[str, ...]
-    home: str
-    variable: str
-    keys: tuple[str, ...]
-    settings: str
-    fixed: tuple[str, ...] = ()
-    above: bool = False
-    env: tuple[tuple[str, str], ...] = ()
-
-    def names(self, home: str) -> dict[str, str]:
-        """The variable that names its own folder ``home``."""
-        return {self.variable: os.path.dirname(home) if self.above else home} if self.variable else {}
-
-
-PRESETS: Final[Mapping[str, Preset]] = {
-    "claude": Preset(
-        ("api.anthropic.com", "platform.claude.com"), ".claude", "CLAUDE_CONFIG_DIR",
-        ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"), "claude-code/managed-settings.json",
-        ("settings.json",),
-    ),
-    "codex": Preset(
-        ("api.openai.com", "auth.openai.com", "chatgpt.com"), ".codex", "CODEX_HOME",
-        ("OPENAI_API_KEY", "CODEX_API_KEY"), "codex/requirements.toml",
-    ),
-    "gemini": Preset(
-        ("generativelanguage.googleapis.com", "cloudcode-pa.googleapis.com", "oauth2.googleapis.com"), ".gemini",
-        "GEMINI_CLI_HOME", ("GEMINI_API_KEY", "GOOGLE_API_KEY"), "gemini-cli/settings.json",
-        ("settings.json", "trustedFolders.json"), above=True,
-        env=(("GEMINI_CLI_SYSTEM_SETTINGS_PATH", "/etc/gemini-cli/settings.json"),),  # which no .env overrides
-    ),
-    "opencode": Preset(
-        ("opencode.ai", "models.dev"), ".local/share/opencode", "XDG_DATA_HOME",
-        ("OPENCODE_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY"), "opencode/opencode.json", above=True,
-        env=(("OPENCODE_DISABLE_AUTOUPDATE", "1"), ("npm_config_fetch_retries", "0")),
-    ),
-    "script": Preset((), "", "", (), ""),
-}  # fmt: skip
-"""The harnesses whose administrator's settings run hooks that neither agent nor project switches off; and ``script``,
-any other program: nothing gates what it does behind its wall."""
-UNGATED: Final[Harness] = "script"
 
 
 class Walled(msgspec.Struct, frozen=True, kw_only=True):
@@ -217,11 +170,16 @@ def _shown(program: Program) -> Program:
 
 class Relay:
     """The way from the hooks inside to the daemon's guest socket: each line goes on with the wall's id. ``folder``
-    holds ``run/guest.sock``; ``moved``: a folder inside, and the folder out here that it is; ``secrets`` go no further.
+    holds ``run/guest.sock``; ``moved``: a folder inside, and the folder out here that it is; ``homes``: further folders
+    in which transcripts may lie; ``secrets`` go no further.
 
     It notes which sessions began and did not end, with the transcript of each, so that they can be ended."""
 
-    def __init__(self, layout: Layout, wall: str, folder: str, moved: tuple[str, str], secrets: Sequence[str]) -> None:
+    def __init__(
+        self, layout: Layout, wall: str, folder: str, moved: tuple[str, str], secrets: Sequence[str],
+        homes: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        self._homes = homes
         self._socket = layout.run / "guest.sock"
         self._wall = wall
         self._address = f"{folder}/run/guest.sock"
@@ -269,8 +227,10 @@ class Relay:
         if isinstance(payload, dict):
             inside, outside = self._moved
             for name, value in payload.items():
-                if name.endswith("transcript_path") and isinstance(value, str) and within(value, inside):
-                    payload[name] = outside + value.removeprefix(inside)
+                if name.endswith("transcript_path") and isinstance(value, str):
+                    moved = outside + value.removeprefix(inside) if within(value, inside) else value
+                    own = any(within(os.path.realpath(moved), one) for one in (outside, *self._homes))
+                    payload[name] = moved if own else ""  # whatever it names, the daemon would read
             self._note(told, payload)
         return msgspec.json.encode(told) + b"\n"
 
@@ -367,7 +327,8 @@ def attend(
         stack.callback(shutil.rmtree, own)
         spec = spec_of(asked, layout, own, folder, environ, terminal=terminal)
         with flat_errors():
-            outcome = anyio.run(_attend, spec, Relay(layout, wall, folder, (ARTIFACTS, own), secrets), upstream)
+            relay = Relay(layout, wall, folder, (ARTIFACTS, own), secrets, spec.homes)
+            outcome = anyio.run(_attend, spec, relay, upstream)
         if not asked.commit:
             return Ended(outcome)
         try:

@@ -18,7 +18,8 @@ from pmagent.contracts.guests import (
 from pmagent.contracts.orchestra_events import CONTACTS_MAX, NetContact
 from pmagent.contracts.payload import Payload
 from pmagent.events.errors import PmagentError
-from pmagent.guests.wall import PRESETS, UNGATED, Ended, Walled
+from pmagent.guests.presets import PRESETS, UNGATED
+from pmagent.guests.wall import Ended, Walled
 from pmagent.service.answer import Answer, request_of
 from pmagent.service.host import Host
 from pmagent.service.operations import call

@@ -66,8 +66,9 @@ class Daemon(Process):
         self._scheduler = Scheduler(self.ledger, self._live, elsewhere)
         self._folded = self._end = ROOT
         """The end of the log as far as it was read, and as an answer told it last."""
+        self._trusted: Entry | None = None
         self._known: set[str] = set()
-        self._position = 0
+        self._position = self.held_at = 0
         self._left: Any = None
         self._batch: _Batch | None = None
         self._waiting: list[tuple[list[Event], Sequence[Event], Sequence[Cancel]]] = []
@@ -123,10 +124,11 @@ class Daemon(Process):
 
     def trusts(self, answer: Answer) -> bool:
         """Whether the log holds what is known to have been acknowledged."""
-        if answer.log is not self._end and not answer.log.holds(self.host.known):
+        if answer.log is not self._trusted and not answer.log.holds(self.host.known):
             self.world.faults.note("database behind what is known")
             self.other_server()
             return False
+        self._trusted = answer.log
         return True
 
     def _saw(self, answer: Answer | None, sent: int) -> None:
@@ -194,6 +196,7 @@ class Daemon(Process):
     def _acknowledged(self, sent: int, now: int) -> None:
         if self.world.nodes[0].visible.head.epoch > self.lease.epoch:
             self.world.faults.note("acknowledged after the take-over")
+        self.session()
         actions = self.lease.answered(sent, now)
         self._extend()
         self._obey(actions)
@@ -213,6 +216,7 @@ class Daemon(Process):
         if not self.lease.live(self.now()):
             self.world.faults.note("take-over: waits for the old lease")
         self._left = self.ledger.unfinished()
+        self._hold_offers(held=self._left.paused)
         self._scheduler = Scheduler(self.ledger, self._live, elsewhere)  # it begins with what is durable now
 
     def _resolve(self) -> None:
@@ -230,6 +234,8 @@ class Daemon(Process):
             self.end(0.01)
 
     def _act(self) -> None:
+        if not self.lease.live(self.now()):  # it was stopped since this was decided
+            return
         left, self._left = self._left, None
         if left is None:
             self.world.faults.note("the lease is live again")
@@ -240,6 +246,10 @@ class Daemon(Process):
             self._carry_out(self._scheduler.recovered(left, unread=False))
         if self.alive:
             self._carry_out(self._scheduler.leased())
+
+    def _hold_offers(self, *, held: bool) -> None:
+        self.held_at = held and self.world.now
+        self._offers.hold(held=held)
 
     def _lapse(self, over: bool) -> None:
         actions = self._scheduler.lapsed(over=over)
@@ -279,7 +289,7 @@ class Daemon(Process):
 
     def _conclude(self, event: Event, outcome: msgspec.Struct) -> None:
         if self.ledger.is_open(event.position):
-            self.laws.concluded(self, event, outcome)
+            self.laws.concluded(self, event)
             id = f"{event.id} ends {self.world.steps}"
             type_ = type_of(outcome)
             self._append(Event(self._position + 1, "", id, "fact", "x", type_, "", event.position, outcome, b""))
@@ -322,6 +332,9 @@ class Daemon(Process):
         self._folded = self.host.known = batch.entry
         for events, starts, cancels in batch.submissions:
             self.laws.acknowledged(self, events)
+            for event in events:
+                if isinstance(event.data, EffectsPaused | EffectsResumed):
+                    self._hold_offers(held=event.data is PAUSED)
             self._carry_out(self._scheduler.durable(events, starts, cancels))
 
     # --- effects -------------------------------------------------------------------------------------------------
@@ -382,7 +395,7 @@ class Daemon(Process):
 
     def _stop(self, at: int, *, leave: bool) -> None:
         if at in self._boxes:
-            self._boxes[at].end()
+            self.world.at(self.world.span(0.01, 6), self._boxes[at].end)
         elif at in self._offers:
             self._offers.stop(at, leave=leave)
 

@@ -127,6 +127,8 @@ class Node:
         self.timeline = 1
         self.follows: Node | None = None
         self.names = True
+        self.lags = 0
+        """It takes nothing until then (true time, ns)."""
         self.troubled = ""
         """What happens to the next wait."""
         self.local = self.visible = state

@@ -12,6 +12,7 @@ TROUBLES: Final[dict[str, float]] = {
     "database: primary lost": 0.1,
     "database: primary frozen, another promoted": 0.06,
     "database: a standby is down": 0.1,
+    "database: a standby lags": 0.15,
     "database: a commit's wait is cancelled": 0.15,
     "database: a commit's wait is terminated": 0.1,
     "database: standby names emptied": 0.04,
@@ -53,7 +54,8 @@ CONSEQUENCES: Final = (
     "append in doubt: it is there", "append in doubt: sent again", "append refused by the settings",
     "acknowledged with a warning",
     "claim in doubt: it was made", "claim in doubt: it was not", "claim known too late",
-    "attempt adopted", "attempt offered anew", "attempt withdrawn", "attempt stopped elsewhere", "attempt lost",
+    "attempt adopted", "attempt offered anew", "attempt held", "attempt withdrawn", "attempt stopped elsewhere",
+    "attempt lost",
     "attempt done", "result refused", "result sent again", "elsewhere: ended from outside at the lease's end",
     "database behind what is known", "events lost", "follower begins anew",
 )

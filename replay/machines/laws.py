@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-import msgspec
-
-from pmagent.contracts.effect import EffectInterrupted
+from pmagent.actors.core.lease import SECOND
 from pmagent.contracts.payload import OutwardRequest, effect_of
 from pmagent.events.event import Event
 from pmagent.replay.machines.database import ROOT, Entry
@@ -17,6 +15,10 @@ if TYPE_CHECKING:
     from pmagent.replay.machines.daemon import Daemon
     from pmagent.replay.machines.process import Box, Process
     from pmagent.replay.machines.world import World
+
+
+HELD_WITHIN: Final = 45 * SECOND
+"""So long after a pause a holder whose lease is live has seen to it that nobody claims what it offers."""
 
 
 class Laws:
@@ -75,25 +77,27 @@ class Laws:
             f"{event.id} starts without a live lease",
         )
 
-    def begins_elsewhere(self, worker: Process, position: int, claim: str) -> str:
-        """A box starts on a worker's host; the effect's key."""
+    def begins_elsewhere(self, worker: Process, position: int, claim: str, asked: int) -> str:
+        """A box starts on a worker's host, for a claim that was asked for at the true time ``asked``; the effect's
+        key."""
         event = self.elsewhere[position]
+        for daemon in self.daemons:
+            held = daemon.lease.live(daemon.now()) and daemon.held_at and daemon.held_at + HELD_WITHIN < asked
+            require(not held, f"{event.id} is claimed, and effects have been paused for long")
         self._world.note(worker.name, "starts", event.id, claim)
         if not self._world.lossy:  # a claim may be among what was lost
             self._once(event)
             require(event.id not in self._lost, f"{event.id} starts, and its outcome was told already")
         return event.id
 
-    def concluded(self, daemon: Daemon, event: Event, outcome: msgspec.Struct) -> None:
-        """An effect's end is decided."""
+    def concluded(self, daemon: Daemon, event: Event) -> None:
+        """An effect's end is decided, perhaps by somebody who is deposed: then it never enters the log."""
         self._world.note(daemon.name, "ends", event.id)
-        if isinstance(outcome, EffectInterrupted) and outcome.reason == "crash":
-            box = self._world.boxes.get(event.id)
-            require(box is None or not box.acts or self._world.lossy, f"{event.id} is judged, and its box acts on")
 
     def ended_elsewhere(self, event: Event, how: str) -> None:
         """An attempt is over elsewhere."""
-        require(how != "done" or event.id not in self._lost, f"{event.id} was lost, and its result enters the log")
+        lost = event.id in self._lost and not self._world.lossy
+        require(how != "done" or not lost, f"{event.id} was lost, and its result enters the log")
         if how != "done":
             self._lost.add(event.id)
         begun = event.id in self._started and not self._world.lossy
@@ -104,7 +108,8 @@ class Laws:
         assert effect is not None
         box = self._world.boxes.get(event.id)
         require(box is None or not box.acts, f"{event.id} starts and acts already")
-        require(effect.repeatable or event.id not in self._started, f"{event.id} starts twice")
+        twice = event.id in self._started and not effect.repeatable and not self._world.lossy
+        require(not twice, f"{event.id} starts twice")
         self._started.add(event.id)
 
     def _alone(self, daemon: Daemon, what: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from pmagent.actors.core.claims import Adopt, AskStop, Ended, Insert, Lose, Offer, Step, Withdraw
+from pmagent.actors.core.claims import Adopt, AskStop, Ended, Hold, Insert, Lose, Offer, Step, Withdraw
 from pmagent.contracts.effect import EffectFailed, EffectInterrupted
 from pmagent.replay.machines import database as sql
 from pmagent.replay.machines.database import Answer
@@ -22,6 +22,7 @@ class Offers:
         self._daemon = daemon
         self._world = daemon.world
         self._offers: dict[int, Offer] = {}
+        self._held = False
 
     def __contains__(self, at: int) -> bool:
         return at in self._offers
@@ -29,12 +30,19 @@ class Offers:
     def begin(self, at: int) -> None:
         """Offer an attempt, or take it up where it is."""
         self._offers[at] = Offer(self._daemon.lease.epoch, LEASE)
+        self._offers[at].held = self._held
         self._look(at)
 
     def raised(self, epoch: int) -> None:
         """The daemon has raised its epoch."""
         for offer in self._offers.values():
             offer.epoch = epoch
+
+    def hold(self, *, held: bool) -> None:
+        """Effects are paused, or resumed."""
+        self._held = held
+        for offer in self._offers.values():
+            offer.held = held
 
     def stop(self, at: int, *, leave: bool) -> None:
         """End an attempt, or leave it to the next holder."""
@@ -64,6 +72,9 @@ class Offers:
             case Adopt(epoch):
                 note("attempt offered anew")
                 ask(at, sql.adopt(at, epoch), lambda _: None)
+            case Hold():
+                note("attempt held")
+                ask(at, sql.update(at, lambda row: row.state == "open", epoch=0), lambda _: None)
             case AskStop():
                 note("attempt stopped elsewhere")
                 ask(at, sql.update(at, lambda row: row.state == "claimed", stop=True), lambda _: None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from pmagent.actors.core.lease import SECOND
@@ -73,8 +72,10 @@ class Process:
         if self._stopped:
             self._backlog.append((action, arguments))
             return
-        with suppress(Killed):
+        try:
             action(*arguments)
+        except Killed:
+            return
 
     def pause(self, seconds: float) -> None:
         """Be stopped in the midst of what it does: everybody else goes on meanwhile."""

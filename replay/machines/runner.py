@@ -34,6 +34,7 @@ class Play:
         chances = world.chances
         if chances.random() < 0.85:
             world.faults.chances.update(dict.fromkeys(UNPROMISED, 0.0))
+        self._troubles = [name for name in TROUBLES if world.faults.chances[name]]
         wrong = world.faults.strike("clock: wrong rate")
         daemons = ("a", "b", "c")[: chances.randint(2, 3)]
         workers = ("v", "w")[: chances.randint(1, 2)]
@@ -83,7 +84,7 @@ class Play:
         world = self.world
         if world.now >= SAFETY - 5 * SECOND:
             return
-        for name in TROUBLES:
+        for name in self._troubles:
             if world.faults.strike(name) and not self._strike(name):
                 world.faults.struck[name] -= 1
         self._watch()
@@ -100,7 +101,7 @@ class Play:
                 if what == "paused":
                     self._switches += 1
                     daemon.run(daemon.switch, PAUSED, f"p{self._switches}")
-                    world.at(world.span(5, 40), self._resume)
+                    world.at(world.span(5, 110), self._resume)
                 else:
                     daemon.run(daemon.cancel, f"c{world.steps}")
             return True
@@ -120,11 +121,19 @@ class Play:
             primary = [node.number for node in world.primaries]
             host.cut = {0, 1, 2} if "everything" in what else set(primary)
             world.at(world.span(3, 70), host.cut.clear)
+            world.at(world.span(1, 15), self._notice, host)
             return True
         if process is None or not process.alive:
             return False
         self._process(what, process)
         return True
+
+    def _notice(self, host: Host) -> None:
+        """Servers give up sessions of a host that they do not reach."""
+        process = self._processes.get(host.name)
+        for node in self.world.nodes:
+            if process is not None and node.number in host.cut and node.session == process.name:
+                node.session = ""
 
     def _resume(self) -> None:
         self._switches += 1
@@ -167,10 +176,8 @@ class Play:
             world.lossy = True
             node.empty_names()
             world.at(world.span(1, 20), self._restore_names, node)
-        elif what == "a standby is down":
-            for down in standbys[:1]:
-                down.crash()
-                world.at(world.span(3, 60), world.restart, down)
+        elif what.startswith("a standby"):
+            self._standby(what, standbys)
         elif what == "crashes and starts again":
             node.crash()
             world.at(world.span(0.5, 5), world.restart, node)
@@ -180,12 +187,21 @@ class Play:
             world.fail_over(node)
             world.at(world.span(5, 60), world.demote, node)
         else:
+            by_hand = what == "promoted by hand"
+            world.lossy = world.lossy or by_hand
             node.crash()
-            if what == "promoted by hand":
-                world.lossy = True
-            world.at(world.span(1, 20), world.fail_over, node, what == "promoted by hand")
+            world.at(world.span(1, 20), world.fail_over, node, by_hand)
             world.at(world.span(10, 80), world.restart, node)
         return True
+
+    def _standby(self, what: str, standbys: list[Node]) -> None:
+        world = self.world
+        for node in standbys and [world.chances.choice(standbys)]:
+            if what == "a standby lags":
+                node.lags = world.now + int(world.span(3, 40) * SECOND)
+            else:
+                node.crash()
+                world.at(world.span(3, 60), world.restart, node)
 
     def _restore_names(self, node: Node) -> None:
         node.names = True
@@ -210,7 +226,7 @@ class Play:
     def _tend(self) -> None:
         self._watch()
         self._resume()
-        self.world.at(5, self._tend)
+        self.world.at(8, self._tend)
 
     def rested(self) -> bool:
         """Whether everything has come to an end."""

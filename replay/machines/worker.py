@@ -25,7 +25,7 @@ class Worker(Process):
     def _next(self) -> None:
         self._claims += 1
         self._claim, self._position = Claim(f"{self.name}.{self._claims}", LEASE), 0
-        self._tries = 0
+        self._tries, self._asked = 0, self.world.now
         self._obey(self._claim.ask(self.now()))
 
     def _due(self) -> None:
@@ -102,7 +102,7 @@ class Worker(Process):
         if self.now() >= until:  # the box itself looks, before anything else
             self._box_ended("killed")
             return
-        key = self._laws.begins_elsewhere(self, self._position, self._claim.claim)
+        key = self._laws.begins_elsewhere(self, self._position, self._claim.claim, self._asked)
         seconds = world.span(0.5, 60)
         if world.faults.strike("box: killed"):
             seconds /= 10

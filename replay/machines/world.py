@@ -34,7 +34,6 @@ class World:
         self._entries = 0
         self.notes: list[Any] = []
         self._expected: deque[tuple[int, Callable[[], None]]] = deque()
-        self.at(4, self._sweep)
         first = State(None, 1, Head(0, "", 0, released=True, lease=LEASE), ROOT, {})
         self.nodes = [Node(number, first, self._replicate) for number in range(3)]
         self.nodes[0].primary = True
@@ -64,12 +63,15 @@ class World:
 
     def expect(self, late: Callable[[], None]) -> None:
         """Call ``late`` when a statement that is sent now must have been answered."""
+        if not self._expected:
+            self.at(STATEMENT_SECONDS, self._sweep)
         self._expected.append((self.now + int(STATEMENT_SECONDS * SECOND), late))
 
     def _sweep(self) -> None:
         while self._expected and self._expected[0][0] <= self.now:
             self._expected.popleft()[1]()
-        self.at(4, self._sweep)
+        if self._expected:
+            self.put(max(self._expected[0][0], self.now + 2 * SECOND), self._sweep)
 
     def span(self, low: float, high: float) -> float:
         """Any time span between two (seconds)."""
@@ -118,7 +120,7 @@ class World:
         behind = False
         for other in self.nodes:
             if other.follows is node and other.up and other.local is not node.local:
-                if self._pace() < 0.7:
+                if other.lags <= self.now and self._pace() < 0.7:
                     other.local = other.visible = node.local
                     other.timeline = node.timeline
                     node.replicated(node.local)
@@ -151,7 +153,7 @@ class World:
         """All servers are up, and one of them is the primary, for good."""
         self.healed = True
         for node in (self.leader, *self.nodes):
-            node.names = True
+            node.names, node.lags = True, 0
             if not node.up:
                 self.restart(node)
             elif node is not self.leader and node.follows is not self.leader:

@@ -32,7 +32,7 @@ pytestmark = [installed, pytest.mark.slow]
 
 HARNESSES = of("claude", "codex", *(("gemini", "opencode") if NIGHT else ()))
 EVERY = of("claude", "codex", "gemini", "opencode")
-RECORDING = of("claude", "codex", "gemini")
+RECORDING = of("claude", "codex", "gemini")  # opencode, which takes longest to start, does most by night
 TWO = of("claude", "codex")
 RAN = "echo hi > ran.txt"
 EVERYTHING = ("allow Bash", "allow Edit(./**)")
@@ -174,7 +174,7 @@ def waits(here: Place) -> int:
     return int(here.events("guest.approval_asked")[-1].approval)
 
 
-@EVERY
+@HARNESSES
 def test_an_approval_lets_the_identical_retry_pass_once(here: Place, harness: str) -> None:
     """Whatever the model says that the call is for; and the same call, once more, is asked about anew."""
     here.policy("allow Bash(test *)", "allow Bash(sleep *)")

@@ -16,12 +16,13 @@ from pmagent.actors.sandbox.egress.upstream import Upstream
 from pmagent.guests.wall import Walled, attend
 from pmagent.guests.walls import begun, ended
 from tests.support.commands import SECONDS
+from tests.support.effort import NIGHT
 from tests.support.guest_models import Turn, served
 from tests.support.guests import Place, installed, of, place
 
 pytestmark = [installed, pytest.mark.slow]
 
-HARNESSES = of("claude", "codex", "gemini", "opencode")
+HARNESSES = of("claude", "codex", "gemini", *(("opencode",) if NIGHT else ()))
 TWO = of("claude", "codex")
 HOST = "model.test"
 

@@ -10,7 +10,7 @@ from tests.support.bugs import ROOT, bugs
 AREAS = {
     "log", "recovery", "engine", "gate", "ledger", "scheduler", "OA policy", "sandbox", "egress rules", "proxies",
     "redaction", "trust", "PLA warden", "PLA link", "PLA firmware", "console", "judges", "replay",
-    "commands", "documents", "sources", "checks", "guests",
+    "commands", "documents", "sources", "checks", "guests", "lease",
 }  # fmt: skip
 FRESH = 37
 """So many of the list are by a reader who came to the code new, and are marked."""

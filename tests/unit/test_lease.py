@@ -49,6 +49,7 @@ def test_an_answer_to_something_else_changes_nothing() -> None:
     lease = holder()
     assert lease.append(at(5))
     assert lease.answered(at(4), at(6)) == []
+    assert not lease.append(at(6)), "the answer to the first is still waited for"
     lease.answered(at(5), at(6))
     assert lease.answered(at(5), at(7)) == []
 
@@ -65,6 +66,13 @@ def test_a_sign_of_life_counts_anew_also_on_another_timeline() -> None:
         lease = Lease("b")
         lease.saw(head(), at(0), at(1))
         assert lease.saw(sign, at(31), at(32)) == []
+
+
+def test_an_earlier_epoch_is_watched_too_since_a_later_one_may_be_lost() -> None:
+    lease = Lease("b")
+    lease.saw(head(2, holder="c"), at(0), at(0))
+    lease.saw(head(), at(5), at(5))
+    assert lease.saw(head(), at(35), at(35)) == [Take(1, at(35))]
 
 
 def test_a_session_that_ended_counts_only_where_it_was_seen_to_live() -> None:

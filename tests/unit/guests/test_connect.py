@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any, get_args
 
@@ -17,7 +18,7 @@ from pmagent.guests import connect as connecting
 from pmagent.guests.codex_trust import without_trust
 from pmagent.guests.connect import CannotConnect, Connection, Plan
 from pmagent.guests.dialects import Ended, Finished, Started, read
-from pmagent.guests.harnesses import Hook, Mode, Scope, merged, removed, requirements, settings
+from pmagent.guests.harnesses import Hook, Mode, Scope, merged, plugin, removed, requirements, settings
 from pmagent.workspace.layout import Layout
 from tests.support.cases import each
 from tests.unit.guests.test_hook import REFUSAL, TAKEN, serving
@@ -296,7 +297,9 @@ def test_opencodes_plugin_asks_the_daemon_and_refuses_without(place: Place) -> N
     with serving(place.layout.home, TAKEN, REFUSAL) as heard:
         assert said("enforce").startswith("refused: no")
     said_of = {"tool": "bash", "sessionID": "s", "callID": "c", "agent": "", "args": {"command": "ls"}, "cwd": "/w"}
-    assert json.loads(heard[0])["payload"] == said_of
+    begun, asked, *_ = map(json.loads, heard)
+    assert (begun["event"], begun["payload"]["sessionID"]) == ("session.created", "s")
+    assert asked["payload"] == said_of
     with serving(place.layout.home, TAKEN, b'{"exit":0,"stdout":"","stderr":""}\n'):
         assert said("enforce") == "ran\n"
 
@@ -322,3 +325,26 @@ def test_opencodes_subagents_belong_to_the_session_that_began_them(place: Place)
     assert started == Started(session="s", cwd="/w", version="1", source="startup")
     assert finished == Finished(session="s", agent="b", tool="bash", call="c", ok=False, output="o", cwd="/w")
     assert ended == Ended(session="s", reason="exit", cwd="/w")
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="opencode's plugin is a program for node")
+def test_opencodes_plugin_tells_of_a_session_before_its_first_call(tmp_path: Path) -> None:
+    """One that is taken up again is not created, and begins all the same."""
+    hook, told = tmp_path / "hook.py", tmp_path / "told"
+    hook.write_text(f"import json, sys\nopen({str(told)!r}, 'a').write(sys.argv[2] + ' ' + "
+                    "json.load(sys.stdin)['sessionID'] + '\\n')\n")  # fmt: skip
+    (tmp_path / "plugin.mjs").write_text(plugin("enforce", 0, Hook(sys.executable, str(hook), "/d")))
+    (tmp_path / "run.mjs").write_text(
+        'import { Pmagent } from "./plugin.mjs"\n'
+        'const made = await Pmagent({ directory: "/w" })\n'
+        'const call = (id) => made["tool.execute.before"]({ tool: "bash", sessionID: id, callID: "c" }, { args: {} })\n'
+        'await call("old"); await call("old")\n'
+        'await made.event({ event: { type: "session.created", properties: { info: { id: "new", version: "1" } } } })\n'
+        'await call("new")\n'
+    )
+    subprocess.run(["node", str(tmp_path / "run.mjs")], check=True, timeout=60, stdin=subprocess.DEVNULL)
+    before = "tool.execute.before"
+    assert told.read_text().splitlines() == [
+        "session.created old", f"{before} old", f"{before} old", "session.created new", f"{before} new",
+        "session.ended old", "session.ended new",
+    ]  # fmt: skip

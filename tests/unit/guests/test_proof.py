@@ -66,6 +66,15 @@ def test_the_same_call_made_twice_has_to_be_asked_twice(tmp_path: Path) -> None:
     assert [one.tool_input for one in found.unseen] == [{"command": "echo hi > ran.txt"}]
 
 
+@each("harness", ["claude", "codex", "gemini"])
+def test_calls_of_another_session_are_not_this_ones(tmp_path: Path, harness: str) -> None:
+    """Whoever names another's transcript as its own would have that one's calls told in its report."""
+    file, = sessions(harness, FOLDER / harness)
+    assert proven(tmp_path, harness, 1).unseen
+    found = held(Layout(tmp_path).store, harness, "mine", str(file), digest)
+    assert (found.transcript, found.calls, found.unseen) == ("read", 0, [])
+
+
 def test_without_a_transcript_nothing_is_proven(tmp_path: Path) -> None:
     assert proven(tmp_path, "claude", 0, tmp_path / "none.jsonl").transcript == "none"
     store = Layout(tmp_path).store

@@ -69,6 +69,18 @@ def test_a_line_that_is_not_understood_is_told_unless_it_is_being_written(tmp_pa
         assert len(calls("claude", path)) == 2
 
 
+def test_no_device_and_no_endless_file_is_read(tmp_path: Path) -> None:
+    """A guest names the path."""
+    pipe, huge = tmp_path / "pipe", tmp_path / "huge"
+    os.mkfifo(pipe)
+    with huge.open("wb") as file:
+        file.truncate(transcripts.FILE_BYTES_MAX + 1)
+    for path in (pipe, Path("/dev/zero"), Path("/proc/self/environ")):
+        assert calls("claude", path) == []
+    with pytest.raises(OSError, match="too large"):
+        calls("claude", huge)
+
+
 def test_a_mention_of_a_file_is_a_call_that_no_hook_hears(tmp_path: Path) -> None:
     line = {
         "type": "attachment", "sessionId": "s", "version": "1", "cwd": "/w", "uuid": "u", "timestamp": "t",

@@ -30,6 +30,21 @@ def test_a_line_gets_the_walls_id_and_its_transcripts_path_out_here(tmp_path: Pa
     assert told["payload"]["cwd"] == "/artifacts2/x"
 
 
+def test_a_transcript_elsewhere_than_where_it_may_lie_is_not_named(tmp_path: Path) -> None:
+    """The daemon reads what is named: it must not be led to other people's transcripts, nor by a link."""
+    own, home = tmp_path / "own", tmp_path / "home"
+    own.mkdir()
+    home.mkdir()
+    (own / "link").symlink_to(tmp_path)
+    moved = ("/artifacts", str(own))
+    made = Relay(Layout(tmp_path), "w-1", str(tmp_path / "gate"), moved, [], [str(home)])
+    for path, told in {
+        "/artifacts/t.jsonl": f"{own}/t.jsonl", f"{home}/t.jsonl": f"{home}/t.jsonl", f"{tmp_path}/t.jsonl": "",
+        "/artifacts/link/t.jsonl": "", "/artifacts/../t.jsonl": "", "/proc/kmsg": "", f"{home}/../t.jsonl": "",
+    }.items():  # fmt: skip
+        assert passed(made, "SessionEnd", transcript_path=path)["payload"]["transcript_path"] == told, path
+
+
 def test_a_guest_cannot_name_a_wall_of_its_own(tmp_path: Path) -> None:
     line = json.dumps({"v": 1, "event": "PreToolUse", "wall": "another", "payload": {}}).encode()
     assert json.loads(relay(tmp_path).line(line))["wall"] == "w-1"
