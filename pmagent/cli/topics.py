@@ -52,7 +52,7 @@ def _environment() -> str:
     return "\n".join(
         ["Environment", "", *rows, "", f"A flag wins over a variable, a variable over {FILE}, that over the default.",
          "In the file, PMAGENT_KERNEL_PHASE is phase under [kernel]. doctor --settings shows each value's origin.",
-         "log_dir under [storage], the folder of the log and its blobs, is set in the file only."]
+         "Settings under [storage], where the log and its blobs lie, are set in the file only."]
     )
 
 

@@ -13,6 +13,7 @@ from pmagent.events.errors import Deposed, LogLocked, OutcomeUnknown
 from pmagent.events.event import Tail
 from pmagent.events.postgres import hold as hold_module
 from pmagent.events.postgres import storage as storage_module
+from pmagent.events.postgres import store as store_module
 from pmagent.events.postgres.address import Address
 from pmagent.events.postgres.hold import Claim, Hold, Taken
 from pmagent.events.postgres.storage import PostgresStorage
@@ -238,3 +239,51 @@ def test_a_holder_that_is_idle_learns_that_its_log_was_taken_over(log: PostgresL
             old.settle()
         with pytest.raises(Deposed):
             old.append_batch(old.tail(), [], Tail())
+
+
+def test_a_holder_that_lost_its_session_keeps_its_log_while_it_renews(
+    three: Cluster, log: PostgresLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_module, "_WATCH_SECONDS", 0.05)
+    over = threading.Event()
+    with log.lease("tests") as lease:
+        storage = lease.open()
+        writer = begun(storage)
+        name = log.place.partition("#")[2]
+        locks = f"pg_locks WHERE classid = 28781 AND objid = (SELECT log_no FROM pm.log WHERE name = '{name}')"
+        three.a.sql(f"SELECT pg_terminate_backend(pid) FROM {locks}")
+        until(lambda: three.a.sql(f"SELECT count(*) FROM {locks}") == "0", "its lock is gone")
+
+        def renew() -> None:
+            while not over.is_set():
+                storage.settle()
+
+        renewing = threading.Thread(target=renew)
+        renewing.start()
+        try:
+            with pytest.raises(LogLocked), log.lease("others"):
+                pass
+        finally:
+            over.set()
+            renewing.join(SECONDS)
+        writer.write([draft(1)])
+        assert log.holder().live, "and it has the lock again"
+        storage.close()
+    check(log, writer, ["note-1"])
+
+
+def test_a_holder_that_is_gone_without_a_word_is_waited_for_and_then_followed(
+    log: PostgresLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with log.lease("tests") as lease:
+        storage = lease.open()
+        begun(storage)
+        storage.close()
+    address = Address(*log.place.split("#"))
+    Hold(address, Claim("token", "elsewhere", "pid 7 on elsewhere, daemon", "", replicated=True), log.age()[0]).close()
+    asked: list[float] = []
+    monkeypatch.setattr(store_module, "sleep", asked.append)
+    monkeypatch.setattr(store_module, "monotonic", lambda: sum(asked))
+    with log.lease("others"):
+        assert log.holder().role == "others"
+    assert sum(asked) >= store_module.LEASE_SECONDS

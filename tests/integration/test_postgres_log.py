@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from pmagent.events.errors import CorruptLog, OutcomeUnknown, PmagentError
@@ -142,6 +143,59 @@ def test_readers_stop_at_a_change_and_hand_out_what_precedes_it(server: Server, 
         with pytest.raises(CorruptLog) as caught:
             read.extend(event.position for event in events(reader, 2))
         assert (read, caught.value.position) == ([], 3) or (read, caught.value.position) == ([2], 3)
+
+
+def test_a_page_that_rots_on_the_servers_disk_is_corruption(tmp_path: Path) -> None:
+    with one_server() as server:
+        log = PostgresLog(server.new_log(), tmp_path, replicated=False)
+        fill(log, (1, 3, 1))
+        path = server.data / server.sql("SELECT pg_relation_filepath('pm.page')")
+        server.sql("CHECKPOINT")
+        server.kill()
+        raw = bytearray(path.read_bytes())
+        raw[-100] ^= 1  # rows fill a page from its end
+        path.write_bytes(raw)
+        server.start()
+        for ask in (log.verify, lambda: log.written(3)):
+            with pytest.raises(CorruptLog, match="invalid page"):
+                ask()
+
+
+class Appending(threading.Thread):
+    """Appends one event."""
+
+    def __init__(self, writer: BatchWriter) -> None:
+        super().__init__()
+        self._writer = writer
+
+    def run(self) -> None:
+        """In its thread."""
+        self._writer.write([draft(self._writer.storage.tail().position)])
+
+
+def test_a_writer_waits_while_its_table_is_locked_or_its_server_is_started_again(
+    server: Server, log: PostgresLog
+) -> None:
+    with log.lease("tests") as lease, closing(lease.open()) as storage:
+        writer = BatchWriter(storage)
+        holding = psycopg.connect(f"host={server.folder} user=postgres")
+        holding.execute("LOCK TABLE pm.log IN ACCESS EXCLUSIVE MODE")  # as VACUUM FULL and REINDEX do
+        waiting = Appending(writer)
+        waiting.start()
+        blocked = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%pm.append%'"
+        until(lambda: server.sql(blocked) == "1", "the batch waits")
+        holding.commit()
+        holding.close()
+        waiting.join(SECONDS)
+        server.kill()
+        again = Appending(writer)
+        again.start()
+        server.start()
+        again.join(SECONDS)
+        assert not again.is_alive()
+        assert storage.tail() == writer.acknowledged[-1]
+        assert storage.tail().position == 8
+    assert log.verify(decode=True).events == 8
 
 
 def test_servers_that_do_not_keep_promises_hold_no_log(server: Server, tmp_path: Path) -> None:

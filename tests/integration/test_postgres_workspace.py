@@ -79,6 +79,18 @@ def test_a_daemon_serves_it_and_excludes_another_writer(there: Path) -> None:
     assert spawn("replay", cwd=there).code == 0
 
 
+def test_a_daemon_goes_on_when_its_database_was_started_again(there: Path, server: Server) -> None:
+    with running(there):
+        before = spawn("log", "stat", "--format", "json", cwd=there).document
+        server.kill()
+        server.start()
+        assert spawn("oa", "snapshot", cwd=there).code == 0
+        after = spawn("log", "stat", "--format", "json", cwd=there).document
+        assert (after["log_id"], after["events"] > before["events"]) == (before["log_id"], True)
+    assert spawn("log", "verify", "--decode", cwd=there).code == 0
+    assert spawn("replay", cwd=there).code == 0
+
+
 def test_no_database_is_reached_before_this_user_has_accepted_it(workspace: Path, server: Server) -> None:
     (workspace / ".pmagent").mkdir(exist_ok=True)
     text = f'[storage]\nlog = "{server.address("lab")}"\nreplicated = false\n'
