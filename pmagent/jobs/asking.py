@@ -193,6 +193,6 @@ def _as_request(edge: Edge, arguments: dict[str, Any]) -> Any:
     kind = edge.kind
     what = f"this is no {kind.word} that can be asked for"
     fields = dict(arguments)
-    if "operator" in fields:  # a command that runs as nobody else gives none
-        fields["operator_id"] = fields.pop("operator")
+    if "operator" in fields:
+        fields["operator_id"] = fields.pop("operator")  # a command that asks as nobody in particular gives none
     return understood(fields, kind.request, edge.bad, what, f"pmagent {kind.word} makes a good request")

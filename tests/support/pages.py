@@ -161,7 +161,7 @@ def assert_quiet(page: str) -> None:
     assert_unseen(page)
     elements = read(page).elements
     scripts = [str(made.get("src")) for tag, made in elements if tag == "script"]
-    assert all(re.fullmatch(r"/static/\w+\.js", script) for script in scripts), scripts
+    assert all(re.fullmatch(r"/static/(?:vendor/)?[\w.]+\.js", script) for script in scripts), scripts
     for tag, made in elements:
         assert tag not in {"iframe", "object", "embed", "img", "style", "base"}, tag
         for key, value in made.items():

@@ -35,7 +35,7 @@ CHROMIUM: Final = next(
 """The shell without a window costs a third of the whole browser's processor time."""
 SECONDS: Final = 300.0
 """Nothing that a page is waited for takes so long."""
-SIZE: Final = (1280, 900)
+SIZE: Final = (1440, 900)
 NARROW: Final = (390, 844)
 
 
