@@ -15,6 +15,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import count
 from pathlib import Path
 from time import monotonic
@@ -235,7 +236,13 @@ class Cluster:
             server.stop()
 
     def fail_over(self) -> None:
-        """Let ``b`` be the primary, or ``c`` where that has more, and the other one its standby. ``a`` was killed."""
+        """Let ``b`` be the primary, or ``c`` where that has more, and the other one its standby. ``a`` was killed, or
+        has nothing more to say to them."""
+        for server in (self.b, self.c):  # one that went on receiving could not follow the other
+            server.sql("ALTER SYSTEM SET primary_conninfo = ''")
+            server.reload()
+        for server in (self.b, self.c):
+            until(partial(_is_still, server), "no standby receives any more")
         where = [server.sql("SELECT pg_last_wal_receive_lsn() - '0/0'") for server in (self.b, self.c)]
         new, other = (self.b, self.c) if int(where[0]) >= int(where[1]) else (self.c, self.b)
         source = f"host={new.folder} user=postgres application_name={other.folder.name}"
@@ -249,6 +256,10 @@ class Cluster:
         """A log, wherever the primary is; the first one stands first."""
         hosts = ",".join(str(server.folder) for server in (self.a, self.b, self.c))
         return Address(f"postgresql:///postgres?host={hosts}&user={WRITER}", log)
+
+
+def _is_still(server: Server) -> bool:
+    return server.sql("SELECT count(*) FROM pg_stat_wal_receiver") == "0"
 
 
 BOTH: Final = "ANY 1 (b, c)"
