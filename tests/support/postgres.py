@@ -35,6 +35,7 @@ port = 5432
 unix_socket_directories = '{folder}'
 max_connections = 60
 shared_buffers = 16MB
+dynamic_shared_memory_type = mmap
 max_wal_size = 256MB
 logging_collector = off
 wal_level = replica
