@@ -371,7 +371,7 @@ def test_the_kill_switch_is_ready_or_hit_and_only_the_device_is_armed(station: S
     device = visit.page.locator("#pla-device")
     expect(device).to_contain_text("kill switch: ready")
     device.locator("dfn", has_text="Lease").focus()
-    expect(device.get_by_role("tooltip", name="something goes on unless it is renewed: an armed device 2 s")).to_be_visible()
+    expect(device.get_by_role("tooltip", name="unless it is renewed: an armed device 2 s")).to_be_visible()
     end = station.position()
     station.device.do("kill")
     station.until("hid.reported", "data.kill_switch_state=DISABLED", after=end)
