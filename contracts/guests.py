@@ -203,8 +203,8 @@ class GuestChanged(GuestFact, frozen=True, kw_only=True):
 
 @event_type("guest.definitions_read")
 class GuestDefinitionsRead(GuestFact, frozen=True, kw_only=True):
-    """What the session's harness goes by, as its files say: read at the start of a session and when they change, and
-    recorded where it is not what was recorded last."""
+    """The definitions that the session's harness goes by, as its files say: read at the start of a session and
+    when they change, and recorded where they are not as they were recorded last."""
 
     harness: Harness
     definitions: list[Definition]
@@ -386,8 +386,8 @@ class GuestSessionClosed(Payload, frozen=True, kw_only=True):
 
 @event_type("guest.definitions_changed")
 class GuestDefinitionsChanged(Payload, frozen=True, kw_only=True):
-    """What the session's harness goes by is not what was read last, in this session or an earlier one; ``widens``:
-    one of the changes does."""
+    """The definitions that the session's harness goes by are not those that were read last, in this session or
+    an earlier one; ``widens``: one of the changes does."""
 
     session: SessionId
     harness: Harness

@@ -28,7 +28,7 @@ class NoCopy(PmagentError, exit_code=1):
 
 
 class Copied(msgspec.Struct, frozen=True):
-    """What was copied: the log, its end, the events that were written now, and the bytes of all lines."""
+    """The result of a copy: the log, its end, the events that were written now, and the bytes of all lines."""
 
     log_id: str
     tail: Tail

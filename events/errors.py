@@ -102,7 +102,7 @@ class ForeignChange(OutcomeUnknown):
 
 class Deposed(OutcomeUnknown, exit_code=1):
     """Another process has taken the log over, or it was moved, while this one held it (``by`` says who or where).
-    What was acknowledged before is in the log; nothing more is."""
+    Events acknowledged before are in the log; nothing more is."""
 
     def __init__(self, place: str, by: str) -> None:
         PmagentError.__init__(

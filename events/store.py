@@ -183,7 +183,7 @@ class LogStore(Protocol):
         """Look at the store without reading all of it. Raises OSError."""
 
     def faults(self) -> list[Fault]:
-        """What is wrong with the database that holds the log; nothing of files, which have checks of their own. Raises
+        """The faults of the database that holds the log; nothing of files, which have checks of their own. Raises
         PmagentError where it cannot be reached or used."""
 
     def size(self) -> Size:

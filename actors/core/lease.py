@@ -1,4 +1,4 @@
-"""Who may act on a log that several daemons can reach (docs/design.md §4.6). Pure: no clock, no connection.
+"""The daemon that may act on a log that several can reach (docs/design.md §4.6). Pure: no clock, no connection.
 
 Two things keep daemons apart. The *epoch*, a number in the log's head, fences appends: a take-over raises it, and every
 append compares it. The *lease* fences the world: an acknowledgement may reach a daemon that was stopped for a minute
@@ -50,7 +50,7 @@ class Term:
         self.sent = sent
 
     def renewed(self, sent: int) -> None:
-        """What was sent at ``sent`` is acknowledged."""
+        """The statement sent at ``sent`` is acknowledged."""
         self.sent = max(self.sent, sent)
 
     @property
@@ -244,7 +244,7 @@ class Lease:
         return self._hold(None if before.holder == self.holder and before.epoch != self.epoch else before, sent, now)
 
     def answered(self, sent: int, now: int) -> list[Action]:
-        """What was sent at ``sent`` is acknowledged."""
+        """The statement sent at ``sent`` is acknowledged."""
         if not self._landed(sent):
             return []
         if self.phase == "releasing":
@@ -253,7 +253,7 @@ class Lease:
         return self._settle(now)
 
     def refused(self, sent: int, head: Head, now: int) -> list[Action]:
-        """What was sent at ``sent`` did nothing, since the head is another one than it expected."""
+        """The statement sent at ``sent`` did nothing, since the head is another one than it expected."""
         if sent and sent == self._taking and self.phase != "ended":
             self._taking = 0
             return self._look(head, now)
@@ -262,7 +262,7 @@ class Lease:
         return self._end("stopped" if self.phase == "releasing" else "deposed")
 
     def failed(self, sent: int, now: int) -> list[Action]:
-        """What was sent at ``sent`` certainly did nothing and never will (the database's settings forbid it now)."""
+        """The statement sent at ``sent`` did nothing and never will (the database's settings forbid it now)."""
         if sent and sent == self._taking:
             self._taking, self.due = 0, now + self._poll
             return []

@@ -76,7 +76,7 @@ class Runtime:
         self._live = live
         self._scheduler = Scheduler(engine.effects, live)
         self._unjudged: tuple[Unfinished, bool] | None = None
-        """What is to be judged under the first live lease."""
+        """The effects to be judged under the first live lease."""
         # The scopes of this loop's backend: to have anyio look it up takes longer than all else that starts an effect.
         self._make_scope: Callable[[], anyio.CancelScope] = type(anyio.CancelScope())
         self._running: dict[int, Running] = {}

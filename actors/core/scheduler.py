@@ -225,7 +225,7 @@ class Scheduler:
 
     def lapsed(self, *, over: bool) -> list[Action]:
         """The lease is not live any more: performers of what must be attended are told to stop; when it is ``over``,
-        all whose effects do not go on elsewhere. What may be repeated starts again under a live lease."""
+        all whose effects do not go on elsewhere. Effects that may be repeated start again under a live lease."""
         actions: list[Action] = []
         for life in self._lives.values():
             if life.state == "running" and (over or life.effect.attended) and not self._elsewhere(life.event):

@@ -43,7 +43,7 @@ def changed(fact: GuestDefinitionsRead, found: Read) -> Iterator[GuestDefinition
 
 
 def differences(found: Read) -> Iterator[Change]:
-    """What is not as it was; nothing, where nothing was read before."""
+    """The differences from what was read before; none where nothing was."""
     before, after = found.before, found.now
     if before is None:
         return

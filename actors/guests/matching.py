@@ -119,7 +119,7 @@ def begins(rule: Pattern) -> str:
 
 
 def beginnings(part: Part, root: str) -> list[str] | None:
-    """What rules that speak of the part may begin with, besides nothing; None: anything."""
+    """The beginnings of rules that speak of the part, besides none; None: any."""
     if part.kind == "command":
         names = [form[0] for form in _forms(part.words, strict=True)] if part.words else [None]
         return None if None in names else [name for name in names if name is not None]

@@ -1,4 +1,4 @@
-"""What a server must promise before it is trusted with a log, each with what to change (docs/machines.md)."""
+"""The promises of a server that is trusted with a log, each with what to change (docs/machines.md)."""
 
 from __future__ import annotations
 

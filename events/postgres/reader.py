@@ -31,7 +31,7 @@ POLL_SECONDS: Final = 1.0
 """A reader that waits looks so often, also where no notification came."""
 
 AHEAD_BYTES: Final = 1 << 20
-"""Who reads on where the last reading ended is given so much at once from the server."""
+"""A reader that goes on where its last reading ended gets so much at once from the server."""
 
 OUTAGE_SECONDS: Final = 60.0
 """So long after a connection broke, another one is tried for."""

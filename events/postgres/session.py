@@ -53,8 +53,8 @@ SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit
     THEN 'remote_apply' ELSE 'on' END, false);
 SELECT pg_is_in_recovery(), pg_backend_pid();
 """
-"""What a session of ours sets, whatever the role or the database has been given; the plan of a page's lookup must not
-depend on statistics that nobody has taken yet."""
+"""The settings of each session of ours, whatever the role or the database has been given; the plan of a page's
+lookup must not depend on statistics that nobody has taken yet."""
 
 _KEEPALIVE: Final = {
     "keepalives_idle": "5", "keepalives_interval": "2", "keepalives_count": "3", "tcp_user_timeout": "15000",
@@ -88,7 +88,7 @@ class Session:
 
     def __init__(self, target: str, seconds: float = CONNECT_SECONDS) -> None:
         self.warnings: list[str] = []
-        """What the server has warned of since it was last emptied. A commit with a warning is no acknowledgement."""
+        """The server's warnings since this was last emptied. A commit with a warning is no acknowledgement."""
         self.target = target
         self._prepared: dict[bytes, bytes] = {}
         self._posted = False
@@ -298,7 +298,7 @@ class Session:
 
 def sessions(address: Address, seconds: float = CONNECT_SECONDS, *, standby: bool = False) -> Iterator[Session]:
     """A session on each host in turn that is a primary, or says that it is: two may, after a failure, so who takes one
-    tries what it needs there. ``standby``: those of standbys, too, behind the primaries. Who takes one closes it.
+    tries what it needs there. ``standby``: those of standbys, too, behind the primaries. The caller closes each.
 
     Raises Unreachable where none lets us in; DatabaseRefused.
     """

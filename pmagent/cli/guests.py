@@ -196,7 +196,7 @@ def show(app: App, number: int, rule: str, format: str) -> int:
 
 
 def _tried(app: App, number: int, rule: str) -> Trial:
-    """What the rule would have let through. Raises BadPolicy, CorruptLog."""
+    """The calls that the rule would have let through. Raises BadPolicy, CorruptLog."""
     from pmagent.events.log import now
     from pmagent.guests.what_if import policy_shown, try_session_rule
 

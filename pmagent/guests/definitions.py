@@ -1,4 +1,4 @@
-"""What a harness goes by beside its hooks of ours: MCP servers, hooks of others, plugins, rules (docs/guests.md).
+"""A harness's definitions beside our hooks: MCP servers, hooks of others, plugins, rules (docs/guests.md).
 
 Their files are read when a session starts, and again when they have changed. The definitions of MCP tools themselves
 (their names, descriptions and forms) are told to no hook, and stand in no file: a server may change them as it runs.
@@ -76,7 +76,7 @@ def files(harness: str, workspace: Path, environ: Mapping[str, str]) -> list[Pat
 
 
 def read(harness: str, workspace: Path, environ: Mapping[str, str], ours: Hook) -> list[Definition]:
-    """What the harness goes by, without the hook of ``ours``, in the order of kinds, names and paths. A file that
+    """The definitions of the harness, without the hook of ``ours``, in the order of kinds, names and paths. A file that
     cannot be read, or is not understood, is a definition of its own: whoever changes it changes that."""
     found: dict[tuple[str, str, str], Definition] = {}
     for path in files(harness, workspace, environ):
@@ -194,7 +194,7 @@ class Watch:
         return True
 
     def news(self, harness: str, layout: Layout, last: Read | None) -> list[Definition] | None:
-        """What the harness goes by; None where that is as it was read ``last``."""
+        """The definitions of the harness; None where they are as they were read ``last``."""
         workspace, environ = layout.workspace, os.environ
         marks = marks_of(files(harness, workspace, environ))
         if last is not None and self._marks.get(harness) == marks:
@@ -205,7 +205,7 @@ class Watch:
 
 
 def recorded(store: LogStore, harness: str) -> list[Definition] | None:
-    """What the harness went by when that was recorded last; None: it never was. Raises CorruptLog."""
+    """The definitions that were recorded last; None: none ever were. Raises CorruptLog."""
     found, name = None, msgspec.json.encode("guest.definitions_read")
     try:
         with closing(store.reader()) as log:

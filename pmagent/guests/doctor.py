@@ -63,7 +63,7 @@ def look(layout: Layout, environ: Mapping[str, str]) -> tuple[Literal["ok", "war
 
 
 def _goes_by(layout: Layout, harness: str, environ: Mapping[str, str]) -> str:
-    """What a harness goes by beside our hooks, in words; "": nothing."""
+    """The definitions of a harness, in words; "": none."""
     counts = Counter[str](one.kind for one in definitions.read(harness, layout.workspace, environ, hook_of(layout)))
     said = ", ".join(f"{counts[kind]} {word}" for kind, word in _GOES_BY.items() if counts[kind])
     return f"{harness} also goes by {said}" if said else ""

@@ -189,7 +189,7 @@ class Gate:
     async def _waited(
         self, host: Host, session: str, position: int, seconds: float, gone: Gone, deferrable: Callable[[], bool]
     ) -> Literal["allow", "deny", "defer"]:
-        """What becomes of a waiting call: operators let it through before ``seconds`` are over or its hook has
+        """The end of a waiting call: operators let it through before ``seconds`` are over or its hook has
         ``gone``; else it is refused, or put off, where that can be."""
         known = host.runtime.engine.states[GUESTS].sessions.get(session)
         call = known.calls.get(position) if known is not None else None

@@ -1,4 +1,4 @@
-"""What a policy, or one more rule, would have decided on the calls that the log holds (docs/guests.md).
+"""The decisions that a policy, or one more rule, would have made on the calls that the log holds (docs/guests.md).
 
 Live calls are judged in the mode of the kernel in which they were; of imported ones the mode is not known, nor the
 branch: they are judged as in mode NORMAL, and one whose answer hangs on a rule that asks for either is *not
@@ -137,7 +137,7 @@ class Let(msgspec.Struct, frozen=True):
 
 
 class Trial(msgspec.Struct, kw_only=True):
-    """What a rule, added to a policy, would have decided on ``calls`` calls ``since`` a moment; ``whole``: these are
+    """The decisions of a rule, added to a policy, on ``calls`` calls ``since`` a moment; ``whole``: these are
     all, and not just the newest. ``let``: so many it would have let through, ``was`` says how they went then, ``first``
     names some. ``kept``: so many more it speaks of, which stay denied or asked about."""
 
@@ -206,8 +206,8 @@ def _count(found: Result, past: _Past, verdict: Verdict, was: Answer | None, *, 
 
 
 def try_rule(store: LogStore, policy: Policy, rule: Rule, since: str) -> Trial:
-    """What ``rule``, were it a session's own beside ``policy``, would have decided on calls from the moment ``since``
-    on, as far back as a page may look. Raises NotFound, CorruptLog."""
+    """The decisions that ``rule``, as a session's own beside ``policy``, would have made on calls from the
+    moment ``since`` on, as far back as a page may look. Raises NotFound, CorruptLog."""
     added = policy_with(policy, [rule])
     assert added is not None, "there is a rule"
     judged, alone = _Judge(added), _Judge(policy_of([Layer(name="session", rules=[rule])]))

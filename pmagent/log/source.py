@@ -89,9 +89,10 @@ def time_at(storage: StorageReader, position: int) -> str:
         raise CorruptLog(file, offset, position, f"not an event: {error}") from error
 
 
-def position_at_time(storage: StorageReader, time: str) -> int:
-    """The first position whose time is not before ``time``; behind the tail when there is none."""
-    low, high = 1, storage.tail().position + 1
+def position_at_time(storage: StorageReader, time: str, low: int = 1, high: int = 0) -> int:
+    """The first position from ``low`` on whose time is not before ``time``; ``high`` (0: behind the tail) when there is
+    none."""
+    high = high or storage.tail().position + 1
     while low < high:
         middle = (low + high) // 2
         if time_at(storage, middle) < time:

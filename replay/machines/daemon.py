@@ -35,7 +35,7 @@ ATTENDED: Final = HidLeaseRequested(boot_id="b")
 URGENT: Final = HidArmRequested(permit=1, device_id="d", boot_id="b", action_class="feature_work")
 REPEATED: Final = TimerRequested(at="")
 KINDS: Final = (HERE, ELSEWHERE, ELSEWHERE, ATTENDED, URGENT, REPEATED)
-"""What an effect is: a task in a box here, one in a box of a worker, an armed device, an order that must not
+"""The kinds of effects: a task in a box here, one in a box of a worker, an armed device, an order that must not
 wait, a timer."""
 
 PAUSED: Final = EffectsPaused(request=1, since=1, operator_id="o", channel="cli", reason="")
@@ -48,7 +48,7 @@ def elsewhere(event: Event) -> bool:
 
 
 class _Batch(msgspec.Struct, eq=False, gc=False):
-    """What waits for its acknowledgement."""
+    """The commits that wait for their acknowledgement."""
 
     entry: Entry
     submissions: list[tuple[list[Event], Sequence[Event], Sequence[Cancel]]]

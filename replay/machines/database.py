@@ -130,7 +130,7 @@ class Node:
         self.lags = 0
         """It takes nothing until then (true time, ns)."""
         self.troubled = ""
-        """What happens to the next wait."""
+        """The fate of the next wait."""
         self.local = self.visible = state
         self.session = ""
         self.acknowledged: Callable[[State], None] = lambda _: None
@@ -145,7 +145,7 @@ class Node:
         return bool(self._waits)
 
     def read(self, position: int = 0, session: str = "") -> Answer:
-        """What everybody sees."""
+        """The rows that everybody sees."""
         state = self.visible
         row = state.rows.get(position)
         row = row and msgspec.structs.replace(row, timeline=self.timeline)

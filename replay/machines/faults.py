@@ -31,7 +31,7 @@ TROUBLES: Final[dict[str, float]] = {
     "effects: paused": 0.06,
     "effects: cancelled": 0.2,
 }
-"""What may happen every few seconds -> its chance, at its most frequent."""
+"""Each fault that may happen every few seconds -> its chance, at its most frequent."""
 
 CHANCES: Final[dict[str, float]] = TROUBLES | {
     "network: request lost": 0.04,

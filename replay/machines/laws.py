@@ -22,7 +22,7 @@ HELD_WITHIN: Final = 45 * SECOND
 
 
 class Laws:
-    """What is known of everything, and the laws."""
+    """The knowledge of the whole world, and the laws."""
 
     def __init__(self, world: World) -> None:
         self._world = world

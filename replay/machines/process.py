@@ -210,7 +210,7 @@ class _Call:
 
 
 class Box:
-    """What an effect does, outside of any process: a sandbox under a watchdog of its own, or an armed device."""
+    """The act of an effect, outside of any process: a sandbox under a watchdog of its own, or an armed device."""
 
     def __init__(
         self, owner: Process, key: str, until: int, seconds: float, ended: Callable[[str], None], *, here: bool

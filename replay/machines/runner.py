@@ -18,7 +18,7 @@ from pmagent.replay.simulation.runner import SimResult, SimulationFailed
 from pmagent.replay.simulation.world import require
 
 UNPROMISED: Final = ("database: standby names emptied", "database: promoted by hand")
-"""What no promise covers: few seeds have it, since many laws do not hold behind it."""
+"""Faults that no promise covers: few seeds have them, since many laws do not hold behind it."""
 
 SAFETY: Final = 120 * SECOND
 LIVENESS: Final = 600 * SECOND

@@ -1,4 +1,4 @@
-"""What people come for, within three clicks from the first page; what only a script does: the palette, the graph."""
+"""Tasks of operators within three clicks from the first page; parts that need a script: the palette, the graph."""
 
 from __future__ import annotations
 

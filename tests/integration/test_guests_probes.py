@@ -1,4 +1,4 @@
-"""What the real programs make of a hook's answer: whether the tool runs, and whether the model is told why.
+"""The real programs' reading of a hook's answer: whether the tool runs, and whether the model is told why.
 
 The refusal of ours rests on these tables, and so does all that docs/guests.md says about each harness. A session makes
 one call for each case; the hook reads in the call how it is to answer.

@@ -37,7 +37,7 @@ def here(tmp_path: Path) -> Iterator[Place]:
 
 @contextmanager
 def secured(here: Place) -> Iterator[int]:
-    """The port of the models with TLS; their certificate lies in the workspace. What Node.js fetches goes through
+    """The port of the models with TLS; their certificate lies in the workspace. Node.js fetches through
     tunnels, and those lead to TLS alone."""
     program = shutil.which("openssl")
     if program is None:

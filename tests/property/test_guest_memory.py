@@ -1,4 +1,4 @@
-"""What is used again for guests' calls: facts and verdicts are those that would be found anew."""
+"""Facts and verdicts that are used again for guests' calls are those that would be found anew."""
 
 from __future__ import annotations
 

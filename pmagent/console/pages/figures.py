@@ -14,7 +14,7 @@ from pmagent.projections.figures import HOUR_CHARS, Hour
 from pmagent.when import spoken
 
 SPANS: Final = {"24h": (24, 1), "7d": (168, 6)}
-"""What may be shown: so many hours, so many of them a bar."""
+"""The spans that may be shown: so many hours, so many of them a bar."""
 
 
 NONE: Final = "none"

@@ -50,7 +50,7 @@ class Place(NamedTuple):
     vera: Console
 
     def told(self, event: str, session: str = "s", **payload: Any) -> dict[str, Any]:
-        """What the hook of a session of Claude Code is told to print."""
+        """The text that the hook of a session of Claude Code is told to print."""
         given = {"session_id": session, "cwd": str(self.live.workspace), **payload}
         line = {"v": 1, "harness": "claude", "event": event, "mode": "enforce", "payload": given}
         answered = self.live.run(_answered, self.live, msgspec.json.encode(line))
@@ -63,7 +63,7 @@ class Place(NamedTuple):
         return self.told("PreToolUse", session, **call)
 
     def waiting(self) -> dict[str, dict[str, Any]]:
-        """What waits for operators, by the command line."""
+        """The calls that wait for operators, by the command line."""
         return {one["text"]: one for one in self.live.perform("guests.approvals").document["approvals"]}
 
     def events(self, cls: type[Any]) -> list[Any]:

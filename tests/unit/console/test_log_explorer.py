@@ -14,6 +14,7 @@ from starlette.datastructures import QueryParams
 from pmagent.console.pages.reading import explorer, saved
 from pmagent.console.pages.reading.log_address import LogPageQuery, read
 from pmagent.console.paths import ConsolePaths
+from pmagent.events.errors import CorruptLog
 from pmagent.log.query import Query
 from pmagent.log.ranges import Range
 from pmagent.workspace.layout import Layout
@@ -83,7 +84,20 @@ def test_only_the_newest_are_counted_and_the_page_says_how_far_back(
     found = seen(filled(tmp_path), LogPageQuery())
     assert found.counted == 10
     with reading(tmp_path) as reader:
-        assert f"Counted in the newest 10 that fit, back to {found.first}." in reader.page("/log").text
+        assert f"Counted: 10 that fit, of {found.first} to {found.last}." in reader.page("/log").text
+
+
+def test_counts_that_cannot_be_made_are_told_beside_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: Any) -> explorer.Overview:
+        raise CorruptLog("00.jsonl", 7, 3, "not an event")
+
+    filled(tmp_path)
+    monkeypatch.setattr("pmagent.console.pages.views.log.overview", fails)
+    with reading(tmp_path) as reader:
+        page = reader.page("/log")
+        assert page.all("tr", id="e60")
+        assert "Not everything could be looked at" in page.text
+        assert "not an event" in page.text
 
 
 @each("name", list(CORPUS))

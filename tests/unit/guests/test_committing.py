@@ -41,7 +41,7 @@ class Copied:
         (self.own / "outside").symlink_to(objects)  # in the sandbox it is mounted there
 
     def git(self, *words: str) -> str:
-        """What the agent does inside."""
+        """The commands of the agent inside."""
         return git(self.root, *words, GIT_DIR=str(self.own), GIT_WORK_TREE=str(self.root))
 
     def commit(self, path: str, text: str) -> str:
@@ -57,7 +57,7 @@ class Copied:
         return take(str(self.root), str(self.own), "pmagent/guest-1")
 
     def state(self) -> dict[str, str]:
-        """What git obeys, and its history: all but new objects."""
+        """The files that git obeys, and its history: all but new objects."""
         folder = self.root / ".git"
         found = (path for path in folder.rglob("*") if path.is_file() and "objects" not in path.parts)
         return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in found}

@@ -1,4 +1,4 @@
-"""What a harness goes by beside our hooks: read from its files, compared, told where it widens."""
+"""The definitions of a harness: read from its files, compared, told where it widens."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def written(path: Path, document: Any) -> None:
 
 
 def found(folder: Path, harness: str = "claude") -> dict[tuple[str, str], Definition]:
-    """What it goes by, in a workspace and a home below this folder."""
+    """Its definitions, in a workspace and a home below this folder."""
     environ = {"HOME": str(folder / "home")}
     return {(one.kind, one.name.split(" ")[0]): one for one in read(harness, folder / "w", environ, OURS)}
 
@@ -93,7 +93,7 @@ def one(kind: Any, name: str, digest: str = "a") -> Definition:
 
 
 def told(alone: Alone, *made: Definition, session: str = "s") -> list[Any]:
-    """What is decided on them."""
+    """The decisions on them."""
     return alone.tell(GuestDefinitionsRead(session=session, harness="claude", definitions=[*made]))
 
 

@@ -40,7 +40,7 @@ class _Fork(NamedTuple):
 
 
 def side_by_side(parts: int, processes: int, work: Callable[[int], T]) -> list[T]:
-    """What ``work`` says of each number below ``parts`` (at most ``PARTS_MAX``), in their order. In more than one
+    """The answers of ``work`` for each number below ``parts`` (at most ``PARTS_MAX``), in their order. In more than one
     process it says things that can be pickled. Ends this process where a fork ends otherwise than well."""
     processes = min(processes, parts)
     if processes < 2:

@@ -90,7 +90,7 @@ class _Survey:
         return whole
 
     def _part(self, entries: list[Entry]) -> tuple[CodeReader, list[str]]:
-        """What stands in some files, and which of them git's objects lack."""
+        """The contents of some files, and which of them git's objects lack."""
         reader, missing = CodeReader(list(self._by_path)), list[str]()
         with Objects(self._request.git_dir, self._request.config) as objects:
             for entry in entries:

@@ -67,7 +67,7 @@ def media_type(content: bytes) -> str:
 
 
 def markdown(source: str) -> Markup:
-    """Markdown as HTML: headings, lists, tables, code. What would lead elsewhere, or be markup, stays as it is
+    """Markdown as HTML: headings, lists, tables, code. Links that lead elsewhere, and markup, stay as they are
     written."""
     made = MarkdownIt("commonmark", {"html": False, "linkify": False})
     made.enable("table").disable(["link", "image", "autolink", "html_inline", "html_block", "reference", "entity"])
@@ -122,7 +122,7 @@ class _Pipe(RawIOBase):
         return len(data)
 
     def taken(self) -> bytes:
-        """What was written since."""
+        """The events written since."""
         pieces, self.pieces = self.pieces, []
         return b"".join(pieces)
 

@@ -19,14 +19,13 @@ from markupsafe import Markup
 from pmagent.console.pages.drawing.bars import Column, drawn
 from pmagent.console.pages.reading.log_address import LogPageQuery
 from pmagent.console.pages.reading.searching import picking, until
-from pmagent.events.errors import PmagentError
 from pmagent.events.event import format_time, parse_time
 from pmagent.events.reader import matching_runs
 from pmagent.events.storage import StorageReader
 from pmagent.events.store import LogStore
 from pmagent.ids import short_id
-from pmagent.log.ranges import Range, end_of
-from pmagent.log.source import time_at
+from pmagent.log.ranges import Range, TooSlow, end_of
+from pmagent.log.source import position_at_time, time_at
 
 COLUMNS: Final = 48
 GLOB: Final = frozenset("*?[")
@@ -50,7 +49,7 @@ class Value(msgspec.Struct, frozen=True):
 
 class Overview(msgspec.Struct, frozen=True):
     """``picture``: events over time, each column a link ("": there is no time between them); ``begin`` and ``end`` of
-    it. ``facets``: values by filter; counted among ``counted`` events, as far back as position ``first``."""
+    it. ``facets``: values by filter; counted among ``counted`` events, in positions ``first`` to ``last``."""
 
     picture: Markup
     begin: str
@@ -58,6 +57,7 @@ class Overview(msgspec.Struct, frozen=True):
     facets: dict[str, list[Value]]
     counted: int
     first: int
+    last: int
 
 
 def overview(store: LogStore, asked: LogPageQuery, span: Range, last: int) -> Overview:
@@ -66,10 +66,10 @@ def overview(store: LogStore, asked: LogPageQuery, span: Range, last: int) -> Ov
     with closing(store.reader()) as storage:
         end = min(end_of(storage, span), last)
         picture, times = _histogram(storage, asked, span.start, end)
-        first, counts = _counted(storage, asked, span.start, end)
+        first, last, counts = _counted(storage, asked, span.start, end)
     facets = {name: _values(asked, name, place, counts[name]) for name, place in FACETS.items()}
     counted = sum(counts["type"].values())
-    return Overview(picture, times[0], times[1], facets, counted, first)
+    return Overview(picture, times[0], times[1], facets, counted, first, last)
 
 
 def _histogram(storage: StorageReader, asked: LogPageQuery, start: int, end: int) -> tuple[Markup, tuple[str, str]]:
@@ -82,7 +82,7 @@ def _histogram(storage: StorageReader, asked: LogPageQuery, start: int, end: int
         return Markup(""), times
     edges = [start]
     for number in range(1, COLUMNS):
-        edges.append(_position_at(storage, format_time(begin + whole * number / COLUMNS), edges[-1], end + 1))
+        edges.append(position_at_time(storage, format_time(begin + whole * number / COLUMNS), edges[-1], end + 1))
     edges.append(end + 1)
     columns = []
     for low, high in pairwise(edges):
@@ -94,21 +94,13 @@ def _histogram(storage: StorageReader, asked: LogPageQuery, start: int, end: int
     return drawn(columns, f"{end - start + 1} events over time"), times
 
 
-def _position_at(storage: StorageReader, time: str, low: int, high: int) -> int:
-    """The first position from ``low`` on whose time is not before ``time``; ``high`` where there is none."""
-    while low < high:
-        middle = (low + high) // 2
-        if time_at(storage, middle) < time:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-def _counted(storage: StorageReader, asked: LogPageQuery, start: int, end: int) -> tuple[int, dict[str, Counter[str]]]:
-    """How often each value stands in the newest events that are wanted, and how far back was counted."""
+def _counted(
+    storage: StorageReader, asked: LogPageQuery, start: int, end: int
+) -> tuple[int, int, dict[str, Counter[str]]]:
+    """How often each value stands in the wanted ones of the newest events, and the positions that were counted."""
     counts = {name: Counter[str]() for name in FACETS}
     going, first = until(FACET_SECONDS), max(start, end - FACET_EVENTS + 1)
+    last = first - 1
     try:
         with picking(asked.query) as pick:
             for run, covered in matching_runs(storage, first, end, ()):
@@ -117,11 +109,12 @@ def _counted(storage: StorageReader, asked: LogPageQuery, start: int, end: int) 
                     counts["actor"][event.actor] += 1
                     if event.correlation:
                         counts["correlation"][event.correlation] += 1
-                if covered < end and not going():
+                last = min(covered, end)
+                if last < end and not going():
                     break
-    except PmagentError:  # the page itself tells what is wrong; what was counted until then is counted
+    except TooSlow:  # of the expression: what was counted until then stands, and says how far it goes
         pass
-    return first, counts
+    return first, last, counts
 
 
 def _values(asked: LogPageQuery, name: str, place: str, counts: Counter[str]) -> list[Value]:

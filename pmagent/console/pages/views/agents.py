@@ -109,8 +109,8 @@ async def _call(
 
 
 async def _tried(context: PageContext, number: int, rule: str) -> Trial:
-    """What the rule would have let through, told by a reader of the log: the daemon goes on answering hooks. Raises
-    BadPolicy, CorruptLog, DaemonUnreachable, RemoteError."""
+    """The calls that the rule would have let through, told by a reader of the log: the daemon goes on answering
+    hooks. Raises BadPolicy, CorruptLog, DaemonUnreachable, RemoteError."""
     policy = policy_shown((await context.standing("guests.policy")).document)
     home = os.environ.get("HOME", "")
     return await context.read(try_session_rule, context.layout.store, policy, rule, number, home, now())

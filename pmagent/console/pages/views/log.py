@@ -71,14 +71,19 @@ async def show(request: Request) -> Response:
             trouble = error
     found: Found[Row] = looked.found if looked is not None else Found([], 1, 0)
     ordered = reversed(found.events) if asked.newest == "first" else found.events
-    seen = await context.read(_overview, context.layout.store, asked, looked) if looked is not None else None
+    seen, uncounted = None, None
+    if looked is not None:
+        try:
+            seen = await context.read(_overview, context.layout.store, asked, looked)
+        except PmagentError as error:
+            uncounted = error
     newer, older, onward = _ways(asked, looked) if looked is not None else ("", "", "")
     last = found.last if newer else None
     return await context.page(
         request, "log.html", title="Log", section="log", status=400 if wrong else 200,
         command=[] if wrong or trouble else asked.command(looked.span if looked else None, last),
         asked=asked, wrong=wrong, rows=Markup("").join(row.html for row in ordered), found=found,
-        broken=trouble or found.trouble,
+        broken=trouble or found.trouble or uncounted,
         newer=newer, older=older, onward=onward, tail=_tail(asked, looked), rows_max=max(ROWS_MAX, asked.count),
         fields=_fields(request, asked, wrong), end=looked.end if looked is not None else 0, known=known(),
         seen=seen, saved=saved(context.paths.saved_filters), here_query=asked.address().partition("?")[2],
@@ -87,12 +92,8 @@ async def show(request: Request) -> Response:
     )
 
 
-def _overview(store: LogStore, asked: LogPageQuery, looked: LogPage) -> Overview | None:
-    """None where the log cannot be read: the page says why."""
-    try:
-        return overview(store, asked, looked.span, min(looked.end, asked.before - 1) if asked.before else looked.end)
-    except PmagentError:
-        return None
+def _overview(store: LogStore, asked: LogPageQuery, looked: LogPage) -> Overview:
+    return overview(store, asked, looked.span, min(looked.end, asked.before - 1) if asked.before else looked.end)
 
 
 def look(store: LogStore, asked: LogPageQuery, position: int) -> LogPage:
