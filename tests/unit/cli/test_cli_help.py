@@ -46,6 +46,7 @@ ELSEWHERE = {
     "pmagent pla propose 'Open the log and read its end' --model anthropic:NAME --frames /dev/video0",
     "pmagent pla propose --document proposal.json", "pmagent console", "pmagent console --operator ada --format json",
     "pmagent notify test", "pmagent notify test --channel email",
+    "pmagent handover 'two approvals wait; rack-3 is being repaired, do not arm it'",
     "pmagent alerts --ack 4711 --note 'looked at the screen: nothing was typed'",
     "pmagent operators add eve --secret-stdin < secret.txt", "pmagent trust", "pmagent log adopt",
     "pmagent log adopt --yes", "pmagent log accept-restore", "pmagent log accept-restore --yes",
