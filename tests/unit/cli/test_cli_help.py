@@ -56,7 +56,7 @@ ELSEWHERE = {
     "pmagent guests tail", "pmagent guests tail -n 50 --session 5b0c7a52-1f0e-4f5e-9a53-3d0b8c1f2e77",
     "pmagent approvals show 4711", "pmagent approvals approve 4711",
     "pmagent approvals approve 4711 --digest 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
-    "pmagent approvals approve 4711 --rule 'Bash(npm run build *)' --for 2h",
+    "pmagent approvals approve 4711 --rule 'Bash(npm run build *)' --for 2h --times 5",
     "pmagent approvals reject 4711 --reason 'not on a Friday'", "pmagent connect claude",
     "pmagent connect codex --enforce --yes", "pmagent connect claude --user", "pmagent disconnect claude",
     "pmagent disconnect codex --user --yes", "pmagent import claude", "pmagent import codex ~/.codex/sessions",

@@ -46,7 +46,8 @@ async def one(request: Request, run_id: str) -> Response:
         request, "run.html", title=f"Run {run_id[:8]}", section="runs",
         live=() if page.run.over else LIVE_RUN,
         command=("pmagent", "runs", run_id), page=page, run=page.run, rows_max=telling.ROWS_MAX, state=state,
-        tab=tab, find=find, order=order, orders=_ORDERS, shown_first=telling.SHOWN_FIRST, before=await read_of(request, lambda jobs: _before(jobs, page.run)),
+        tab=tab, find=find, order=order, orders=_ORDERS, shown_first=telling.SHOWN_FIRST,
+        before=await read_of(request, lambda jobs: _before(jobs, page.run)),
         again=str(uuid.uuid4()), request_id=new_request(RUNS.cancel), reason_max=REASON_CHARS_MAX, address=address,
     )  # fmt: skip
 
