@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 import anyio.lowlevel
@@ -39,6 +39,16 @@ Listener = Callable[[Sequence[Event], Sequence[str]], None]
 """Hears of durable events, with their sums, in order; called on the event loop and must not wait."""
 
 
+class Elsewhere(Protocol):
+    """The effects that go on outside of this process (``Scheduler``), by the positions of their requests."""
+
+    def __contains__(self, request: object) -> bool:
+        """Whether this one does."""
+
+    def leave(self, request: int) -> None:
+        """Its performer is told to stop next, and is to leave it to the next process."""
+
+
 class TimedOut(PmagentError, exit_code=6):
     """Nobody answered in time; the request stands in the log all the same."""
 
@@ -54,14 +64,14 @@ class Runtime:
     """A live engine over ``storage``. Use ``run``.
 
     ``live``: whether the lease of this process is live now, where several can reach the log; whoever keeps the lease
-    tells ``leased`` and ``lapsed``. ``failure`` is set when the log failed or the engine broke: effects are stopped,
-    nothing more is decided or written, and the process must end.
+    tells ``leased`` and ``lapsed``. ``elsewhere``: the effects that go on outside of it. ``failure`` is set when the
+    log failed or the engine broke: effects are stopped, nothing more is decided or written, and the process must end.
     """
 
     def __init__(
         self, engine: Engine, storage: Storage, performers: Performers, intake: Intake, io: Io,
-        live: Callable[[], bool] | None = None,
-    ) -> None:
+        live: Callable[[], bool] | None = None, elsewhere: Elsewhere | None = None,
+    ) -> None:  # fmt: skip
         self.engine = engine
         self.intake = intake
         self.failure: PmagentError | None = None
@@ -74,7 +84,10 @@ class Runtime:
         self._writer = Writer(storage, self._durable, self._fail)
         self._submitted = storage.tail().position
         self._live = live
-        self._scheduler = Scheduler(engine.effects, live)
+        self._elsewhere = elsewhere
+        self._scheduler = Scheduler(
+            engine.effects, live, lambda event: elsewhere is not None and event.position in elsewhere
+        )
         self._unjudged: tuple[Unfinished, bool] | None = None
         """The effects to be judged under the first live lease."""
         # The scopes of this loop's backend: to have anyio look it up takes longer than all else that starts an effect.
@@ -247,6 +260,8 @@ class Runtime:
             elif action.request in self._running:  # else an error came between
                 running = self._running[action.request]
                 if isinstance(action, Stop):
+                    if action.leave and self._elsewhere is not None:
+                        self._elsewhere.leave(action.request)
                     running.stop()
                 else:
                     running.time(self._loop.call_later(action.seconds, self._elapsed, action))

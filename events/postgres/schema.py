@@ -13,7 +13,7 @@ from pmagent.events.errors import PmagentError
 from pmagent.events.postgres.address import Address
 from pmagent.events.postgres.session import Broken, DatabaseRefused, Failed, Session, sessions
 
-STEPS: Final = ("schema.sql", "blobs.sql")
+STEPS: Final = ("schema.sql", "blobs.sql", "attempts.sql")
 """The files that lead from each version of the schema to the next."""
 
 VERSION: Final = len(STEPS)
@@ -21,16 +21,19 @@ VERSION: Final = len(STEPS)
 
 PREPARE: Final = "pmagent log prepare"
 
-_ROLES: Final = ("pm_owner", "pm_writer", "pm_reader")
+_ROLES: Final = ("pm_owner", "pm_writer", "pm_reader", "pm_worker")
 _SECONDS: Final = 60.0
 
 
-def prepare(address: Address, writers: Sequence[str], readers: Sequence[str]) -> bool:
-    """Make what is missing, and let the roles ``writers`` and ``readers``, which exist, write and read logs. Whether
-    the schema was made, or brought up to date, now. Raises Unreachable, DatabaseRefused."""
+def prepare(
+    address: Address, writers: Sequence[str], readers: Sequence[str], workers: Sequence[str] = ()
+) -> bool:
+    """Make what is missing, and let the roles ``writers`` and ``readers``, which exist, write and read logs, and
+    ``workers`` claim attempts. Whether the schema was made, or brought up to date, now. Raises Unreachable,
+    DatabaseRefused."""
     for session in sessions(address):
         try:
-            return _prepare(session, writers, readers)
+            return _prepare(session, (("pm_writer", writers), ("pm_reader", readers), ("pm_worker", workers)))
         except Failed as failed:
             raise DatabaseRefused(f"{address} cannot be prepared: {failed}", "run it as the owner of the database, "
                                   "with the right to create roles; docs/machines.md") from failed
@@ -41,7 +44,7 @@ def prepare(address: Address, writers: Sequence[str], readers: Sequence[str]) ->
     raise AssertionError("sessions raises where there are none")
 
 
-def _prepare(session: Session, writers: Sequence[str], readers: Sequence[str]) -> bool:
+def _prepare(session: Session, members: Sequence[tuple[str, Sequence[str]]]) -> bool:
     found = schema_version(session)
     if found > VERSION:
         raise DatabaseRefused(f"{session.host} has schema {found} of a later pmagent", "use that release")
@@ -50,7 +53,7 @@ def _prepare(session: Session, writers: Sequence[str], readers: Sequence[str]) -
     statements += [f"CREATE ROLE {role} NOLOGIN" for role in _ROLES if role not in there]
     if not _is_superuser(session):
         statements.append("GRANT pm_owner TO CURRENT_USER")
-    for group, names in (("pm_writer", writers), ("pm_reader", readers)):
+    for group, names in members:
         statements += [_granting(session, group, name) for name in names]
     if found == 0:
         statements.append("CREATE SCHEMA pm AUTHORIZATION pm_owner")

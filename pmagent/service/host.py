@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager, closing
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 import anyio
 import anyio.to_thread
@@ -25,8 +26,8 @@ from pmagent.actors.core.actor import Io, Performer, Performers, Resources
 from pmagent.actors.core.area import load
 from pmagent.actors.core.engine import Engine, Output
 from pmagent.actors.core.intake import Intake
-from pmagent.actors.core.ledger import Unfinished
-from pmagent.actors.core.runtime import Runtime
+from pmagent.actors.core.ledger import EffectLedger, Unfinished
+from pmagent.actors.core.runtime import Elsewhere, Runtime
 from pmagent.actors.registry import all_actors, libraries
 from pmagent.actors.sandbox.orphans import sweep
 from pmagent.contracts.control import PruneEnded
@@ -90,6 +91,14 @@ def performers_of(edges: Iterable[Edge], resources: Resources) -> Performers:
 
 asker: ContextVar[int] = ContextVar("asker", default=0)
 """The process whose request over the socket is performed; 0: none came over it."""
+
+
+@runtime_checkable
+class JoinsLog(Elsewhere, Protocol):
+    """A resource that knows which effects go on outside of this process, in the log's own store."""
+
+    def join(self, store: LogStore, effects: EffectLedger) -> None:
+        """The log is held, and was folded. Raises PmagentError."""
 
 
 class Refused(PmagentError):
@@ -352,7 +361,11 @@ async def _live(
     unfinished = engine.effects.unfinished()
     completed = engine.complete(io.now())
     made = performers_of(EDGES, resources)
-    runtime = Runtime(engine, storage, dict.fromkeys(made, _end_adopted) if adopting else made, intake, io)
+    elsewhere = None if adopting else next((one for one in resources if isinstance(one, JoinsLog)), None)
+    if elsewhere is not None:
+        elsewhere.join(store, engine.effects)
+    performers = dict.fromkeys(made, _end_adopted) if adopting else made
+    runtime = Runtime(engine, storage, performers, intake, io, elsewhere=elsewhere)
     host = Host(layout, runtime, documents, storage, blobs, resources, keeper)
     host.writer.unwritten = old.unwritten
     host.writer.must_write = must_write
