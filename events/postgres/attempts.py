@@ -71,9 +71,11 @@ class _Line:
                 raise TableUnreachable(f"the attempts in {self._address} are not reached: {broken}") from broken
             except Failed as failed:
                 assert self._session is not None, "it has answered"
+                host = self._session.host
+                self.close()  # what was sent behind the statement has no answer
                 if failed.state.startswith("PM"):
                     raise TableUnreachable(f"{self._address}: {failed}") from failed
-                error = explained(failed, self._session.host)
+                error = explained(failed, host)
                 raise TableRefused(error.message, error.hint) from failed
             except PmagentError as error:
                 if isinstance(error, TableUnreachable | TableRefused) or error.exit_code != TableUnreachable.exit_code:

@@ -90,9 +90,9 @@ BEGIN
     UPDATE pm.attempt SET state = 'lost' WHERE log_no = log AND position = p_position AND claim = p_claim
       AND (state = 'lost' OR (state = 'claimed' AND renewals = p_renewals));
   ELSIF p_step = 'forget' THEN
+    DELETE FROM pm.load l WHERE l.log_no = log AND NOT EXISTS (
+      SELECT FROM pm.attempt a WHERE a.log_no = log AND a.position <> p_position AND l.sha256 = ANY (a.loads));
     DELETE FROM pm.attempt WHERE log_no = log AND position = p_position;
-    DELETE FROM pm.load l WHERE l.log_no = log
-      AND NOT EXISTS (SELECT FROM pm.attempt a WHERE a.log_no = log AND l.sha256 = ANY (a.loads));
   ELSE
     RAISE EXCEPTION 'there is no step %', p_step USING ERRCODE = '22023';
   END IF;

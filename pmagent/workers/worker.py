@@ -11,7 +11,9 @@ import os
 import secrets
 import signal
 import sys
+import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -61,6 +63,7 @@ class Box:
         self._until = 0
         self._numbers: dict[int, int] = {}
         self._over = False
+        self._handle = -1
         self._process: asyncio.subprocess.Process | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -82,8 +85,7 @@ class Box:
         """End it; ``at_once``: without telling it first."""
         if at_once:
             self._over = True
-            if self._process is not None and self._process.returncode is None:
-                self._process.kill()  # its sandbox dies with it
+            self._kill()
         elif not self._say(box.End()):
             self._over = True
 
@@ -117,22 +119,37 @@ class Box:
             sys.executable, "-I", "-m", "pmagent.workers.box", stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE, start_new_session=True,
         )  # fmt: skip
+        self._handle = os.pidfd_open(process.pid)
         settings = self._settings
         try:
             self._say(box.Begin(self._wish, self.folder, settings.tools, settings.sizes, self._until))
             if self.is_over():
-                process.kill()
+                self._kill()
             return await self._heard(process)
         finally:
-            if process.returncode is None:
-                process.kill()
+            self._kill()
             await process.wait()
+            os.close(self._handle)
+            self._handle = -1
+
+    def _kill(self) -> None:
+        """Kill its process, and its sandbox dies with it. By its descriptor: asyncio's own way may reap it unseen."""
+        if self._handle >= 0:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._handle, signal.SIGKILL)
 
     def _lay_out(self) -> None:
         for name, load in (("workspace", self._wish.tree), ("inputs", self._wish.inputs)):
-            os.makedirs(f"{self.folder}/{name}", 0o700 if name != "inputs" else 0o755)
-            if load is not None:
-                unpack(load, self._table.load(self._claim, load.sha256), f"{self.folder}/{name}")
+            os.makedirs(f"{self.folder}/{name}")
+            os.chmod(f"{self.folder}/{name}", 0o755)  # tools are somebody else where the worker is root
+            while load is not None:
+                try:
+                    unpack(load, self._table.load(self._claim, load.sha256), f"{self.folder}/{name}")
+                    break
+                except TableUnreachable:  # nothing was written: it is read as a whole first
+                    if self.is_over():
+                        raise
+                    time.sleep(IDLE_SECONDS)
 
     async def _heard(self, process: asyncio.subprocess.Process) -> Told:
         assert process.stdout is not None, "it was made so"
@@ -263,6 +280,8 @@ class Place:
             if not isinstance(deed, Ask):
                 _log.warning("not reached", claim=claim.claim, error=error.message)
             return claim.unknown(sent, box.boottime())
+        if found is None and isinstance(deed, Keep):
+            _log.warning("not claimed any more", claim=claim.claim)
         if found is None:
             return claim.nothing(sent) if isinstance(deed, Ask) else claim.gone(sent, None)
         claim.term.length = found.lease_ms * 1_000_000
@@ -329,7 +348,7 @@ def check(settings: WorkerFile) -> None:
         table.check()
     finally:
         table.close()
-    _folder(settings)
+    os.close(_folder(settings))
 
 
 def _folder(settings: WorkerFile) -> int:
