@@ -10,7 +10,7 @@ from pmagent.events.postgres.checks import faults_of
 from pmagent.events.postgres.session import targets
 
 GOOD = {
-    "fsync": "on", "full_page_writes": "on", "data_checksums": "on", "wal_level": "replica", "version": "1",
+    "fsync": "on", "full_page_writes": "on", "data_checksums": "on", "wal_level": "replica", "version": str(VERSION),
     "synchronous_commit": "on", "synchronous_standby_names": "ANY 1 (b, c)", "server_version_num": "150020",
     "wal_sync_method": "fdatasync", "superuser": "false", "standbys": "2", "unseen": "0",
 }  # fmt: skip
