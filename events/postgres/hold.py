@@ -76,6 +76,23 @@ class Taken(Exception):
         self.was = was
 
 
+def committed(
+    session: Session, replicated: bool, sql: bytes, *given: object, seconds: float = ANSWER_SECONDS
+) -> list[tuple[Any, ...]]:
+    """Run one statement in ``session``, and return its rows when it is as durable as promised. Raises Failed; Broken
+    where it may not be: also after a warning, and when the server does not wait for standbys any more (then nobody
+    waited for the commit)."""
+    session.warnings.clear()
+    # The server reads its settings between statements, and has been told of a change before any commit that waits for
+    # standbys is let go because of it.
+    rows, ((unsafe,),) = session.ask_two((sql, given), (_UNSAFE, (replicated,)), seconds)
+    if session.warnings:
+        raise Broken(f"the server warned: {session.warnings[0]}")
+    if unsafe:
+        raise Broken(f"{unsafe} was changed meanwhile")
+    return rows
+
+
 class Hold:
     """The session of the holder ``claim``: ``session`` appends, ``head`` is the log's row as of the take-over. For one
     thread at a time."""
@@ -120,21 +137,10 @@ class Hold:
         return self._anywhere(on_another)
 
     def commit(self, sql: bytes, *given: object, seconds: float = ANSWER_SECONDS) -> list[tuple[Any, ...]]:
-        """Run one statement in ``session``, and return its rows when it is as durable as promised. Raises Failed;
-        Broken where it may not be: also after a warning, and when the server does not wait for standbys any more (then
-        nobody waited for the commit)."""
-        session = self.session
-        if session is None:
+        """``committed`` in ``session``. Raises Broken, Failed."""
+        if self.session is None:
             raise Broken("the connection is gone")
-        session.warnings.clear()
-        # The server reads its settings between statements, and has been told of a change before any commit that waits
-        # for standbys is let go because of it.
-        rows, ((unsafe,),) = session.ask_two((sql, given), (_UNSAFE, (self.claim.replicated,)), seconds)
-        if session.warnings:
-            raise Broken(f"the server warned: {session.warnings[0]}")
-        if unsafe:
-            raise Broken(f"{unsafe} was changed meanwhile")
-        return rows
+        return committed(self.session, self.claim.replicated, sql, *given, seconds=seconds)
 
     @property
     def host(self) -> str:

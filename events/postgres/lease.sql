@@ -1,4 +1,4 @@
--- Version 2: the lease of a log, beside its epoch (docs/design.md §4.6).
+-- Version 3: the lease of a log, beside its epoch (docs/design.md §4.6).
 
 ALTER TABLE pm.log
   ADD lease_ms int NOT NULL DEFAULT 30000 CHECK (lease_ms BETWEEN 1000 AND 600000), -- belongs to the log, not to a holder
@@ -128,9 +128,11 @@ BEGIN
   END IF;
 END $$;
 
-REVOKE ALL ON ALL FUNCTIONS IN SCHEMA pm FROM PUBLIC;
+REVOKE ALL ON FUNCTION pm.take(text, bigint, text, text, text, text, bool), pm.renew(int, bigint, bool),
+  pm.append(int, bigint, bigint, bytea, bigint, bigint, text, bytea, bytea, bigint[], int[]),
+  pm.tell(int, bigint, bigint, bool), pm.follow(int, text, text, bigint, bool) FROM PUBLIC;
 GRANT SELECT ON pm.standby TO pm_writer, pm_reader;
 GRANT EXECUTE ON FUNCTION pm.take(text, bigint, text, text, text, text, bool), pm.renew(int, bigint, bool),
   pm.append(int, bigint, bigint, bytea, bigint, bigint, text, bytea, bytea, bigint[], int[]),
   pm.tell(int, bigint, bigint, bool), pm.follow(int, text, text, bigint, bool) TO pm_writer;
-INSERT INTO pm.version VALUES (2);
+INSERT INTO pm.version VALUES (3);

@@ -13,9 +13,8 @@ from pmagent.events.errors import PmagentError
 from pmagent.events.postgres.address import Address
 from pmagent.events.postgres.session import Broken, DatabaseRefused, Failed, Session, sessions
 
-STEPS: Final = ("schema.sql", "lease.sql")
-"""The statements that lead from each version of the schema to the next one; the first makes it.
-Each notes its version."""
+STEPS: Final = ("schema.sql", "blobs.sql", "lease.sql")
+"""The files that lead from each version of the schema to the next."""
 
 VERSION: Final = len(STEPS)
 """The schema that this release needs."""
@@ -28,7 +27,7 @@ _SECONDS: Final = 60.0
 
 def prepare(address: Address, writers: Sequence[str], readers: Sequence[str]) -> bool:
     """Make what is missing, and let the roles ``writers`` and ``readers``, which exist, write and read logs. Whether
-    anything was missing of the schema. Raises Unreachable, DatabaseRefused."""
+    the schema was made, or brought up to date, now. Raises Unreachable, DatabaseRefused."""
     for session in sessions(address):
         try:
             return _prepare(session, writers, readers)
@@ -57,8 +56,7 @@ def _prepare(session: Session, writers: Sequence[str], readers: Sequence[str]) -
         statements.append("CREATE SCHEMA pm AUTHORIZATION pm_owner")
     statements.append("SET LOCAL ROLE pm_owner")
     for name in STEPS[found:]:
-        sql = Path(__file__).with_name(name).read_text("utf-8")
-        statements.append(sql.rstrip("; \n"))
+        statements.append(Path(__file__).with_name(name).read_text("utf-8").rstrip("; \n"))
     session.script(";\n".join((*statements, "COMMIT")), _SECONDS)
     _let_see_standbys(session)
     return found < VERSION
