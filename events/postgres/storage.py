@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from time import monotonic, sleep
 from typing import Final, NoReturn
 
-from pmagent.events.errors import Deposed, DiskFull, EventsLost, LogMoved, OutcomeUnknown, PmagentError, TailMoved
+from pmagent.events.errors import Deposed, EventsLost, LogMoved, OutcomeUnknown, PmagentError, TailMoved
 from pmagent.events.event import Tail
 from pmagent.events.line import check_batch
 from pmagent.events.postgres.checks import Unsafe, check_server
@@ -224,7 +224,7 @@ def _pages(before: int, lines: Sequence[bytes], size: int) -> tuple[list[int], l
 
 def _unknown(trouble: Exception, hold: Hold) -> OutcomeUnknown:
     if isinstance(trouble, Failed):
-        if trouble.state == "53100":
-            return DiskFull(f"no space is left on {hold.session.host}")
         trouble = explained(trouble, hold.session.host)
+    if isinstance(trouble, OutcomeUnknown):
+        return trouble
     return OutcomeUnknown(trouble.message if isinstance(trouble, PmagentError) else str(trouble))
