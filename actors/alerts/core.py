@@ -8,6 +8,17 @@ from typing import Final
 from pmagent.actors.core.alerts import Alert, Judged, Judges, Over
 from pmagent.events.event import Event
 
+HANDOVER: Final = "handed_over"
+"""The kind of the alert that a hand-over note is."""
+
+
+def _handed_over(event: Event) -> Iterator[Judged]:
+    """Of each note an alert of its own: none takes the place of another."""
+    yield Alert(
+        kind=HANDOVER, severity="warn", title="A hand-over note waits to be read", subject=str(event.position),
+        detail=f"{event.data.operator_id}: {event.data.text}",
+    )  # fmt: skip
+
 
 def _halted(event: Event) -> Iterator[Judged]:
     data = event.data
@@ -41,6 +52,7 @@ def _refused(event: Event) -> Iterator[Judged]:
 ALERTS: Final[Judges] = {
     "actor.halted": _halted,
     "actor.resumed": _resumed,
+    "alert.handed_over": _handed_over,
     "console.refused": _refused,
     "effect.interrupted": _interrupted,
     "log.recovered": _recovered,

@@ -370,7 +370,7 @@ def _calls(
     """The calls from the position ``start`` to ``until`` (None: the end); one is ``rejected`` if an operator said no to
     it. Raises NotFound, CorruptLog."""
     waiting: dict[int, _Past] = {}
-    for event in _events(store, start, until, (_ASKED, _DECIDED, *(() if rejected is None else _REFUSED))):
+    for event in events_of(store, start, until, (_ASKED, _DECIDED, *(() if rejected is None else _REFUSED))):
         if event.type == _ASKED:
             asked = _decode_asked(event.data)
             if asked.facts is None:  # a large payload
@@ -395,7 +395,8 @@ def _whole(event: StoredEvent, store: LogStore) -> _Asked:
     return _Asked(session=data.session, source=data.source, seen=data.seen, call=data.call, facts=data.facts)
 
 
-def _events(store: LogStore, start: int, until: int | None, types: tuple[str, ...]) -> Iterator[StoredEvent]:
+def events_of(store: LogStore, start: int, until: int | None, types: tuple[str, ...]) -> Iterator[StoredEvent]:
+    """The events of these types from ``start`` to ``until`` (None: the end). Raises NotFound, CorruptLog."""
     needles = [msgspec.json.encode(name) for name in types]
     with closing(store.reader()) as log, collector_at_rest():
         tail = log.tail().position
