@@ -1,4 +1,4 @@
-"""A log in PostgreSQL where a server's disk is full: nothing acknowledged is lost, and work goes on when there is room."""
+"""A log in PostgreSQL where a disk is full: nothing acknowledged is lost, and work goes on when there is room."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Full(Cluster):
     """A cluster on small disks."""
 
     def __init__(self, folder: Path) -> None:
-        self.disks = {name: SmallDisk(folder / name / "data", size) for name, size in (("a", 640), ("b", 512), ("c", 512))}
+        self.disks = {name: SmallDisk(folder / name / "data") for name in "abc"}
         super().__init__(folder)
         self.a.sql("ALTER SYSTEM SET wal_keep_size = '256MB'")  # a standby that was down for a while can follow again
         self.a.reload()
@@ -44,9 +44,8 @@ def turn_over(primary: Server, full: Server) -> None:
 
     def has_found_out() -> bool:
         with suppress(AssertionError):  # it may end meanwhile
-            primary.sql(
-                "SET synchronous_commit = off; SELECT pg_logical_emit_message(true, 'test', 'x'); SELECT pg_switch_wal()"
-            )
+            primary.sql("SET synchronous_commit = off; SELECT pg_logical_emit_message(true, 'a test', 'x')")
+            primary.sql("SELECT pg_switch_wal()")
         return has_no_room(full)
 
     until(has_found_out, "the server finds no room")

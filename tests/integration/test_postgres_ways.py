@@ -107,7 +107,7 @@ def pooled(server: Server, mode: str, turns: int = 0) -> Iterator[PostgresLog]:
     (folder / "settings").write_text(
         f"[databases]\n* = host={server.folder}\n"
         f"[pgbouncer]\nlisten_port = 6432\nunix_socket_dir = {folder}\nauth_type = trust\nauth_file = {folder}/users\n"
-        f"pool_mode = {mode}\nserver_round_robin = {turns}\nignore_startup_parameters = extra_float_digits\nlogfile = {folder}/log\n"
+        f"pool_mode = {mode}\nserver_round_robin = {turns}\nlogfile = {folder}/log\n"
     )
     if os.getuid() == 0:
         for one in (folder, *folder.iterdir()):
@@ -115,7 +115,7 @@ def pooled(server: Server, mode: str, turns: int = 0) -> Iterator[PostgresLog]:
     user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"] if os.getuid() == 0 else []
     process = subprocess.Popen([*user, BOUNCER, "-q", str(folder / "settings")])
     try:
-        until(lambda: (folder / ".s.PGSQL.6432").exists(), "PgBouncer listens")
+        until((folder / ".s.PGSQL.6432").exists, "PgBouncer listens")
         address = Address(f"postgresql:///postgres?host={folder}&port=6432&user={WRITER}", server.new_log().log)
         yield PostgresLog(address, server.folder, replicated=False)
     finally:

@@ -219,9 +219,9 @@ def one_server(**settings: str) -> Iterator[Server]:
 
 
 class SmallDisk:
-    """A file system of its own in ``folder``, with room for one server's data and little more. Only root can make it."""
+    """A file system of its own in ``folder``, with room for a server's data and little more. Only root can make it."""
 
-    def __init__(self, folder: Path, mebibytes: int = 160) -> None:
+    def __init__(self, folder: Path, mebibytes: int = 640) -> None:
         if os.getuid() != 0:
             pytest.skip("only root can mount a disk of its own")
         folder.mkdir(parents=True)
