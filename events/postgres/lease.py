@@ -141,8 +141,8 @@ class LeaseKeeper:
                 if standby is None:
                     raise LogLocked(str(self.hold.address), taken.was.holder) from None
                 self._tell(self._machine.refused, action.sent, self._head(taken.was), boottime())
-            except (Unreachable, Unsafe) as error:
-                if standby is None:
+            except PmagentError as error:
+                if standby is None or isinstance(error, LogMoved | DatabaseRefused):
                     raise
                 self.trouble = error
                 how = self._machine.failed if isinstance(error, Unsafe) else self._machine.unknown
@@ -287,7 +287,7 @@ class LeaseKeeper:
             held = self.hold.renew(released=isinstance(action, Release), seconds=seconds)
         except (Failed, Unsafe):
             self._tell(self._machine.failed, action.sent, boottime())
-        except (Unreachable, DatabaseRefused):
+        except PmagentError:
             self._tell(self._machine.unknown, action.sent, boottime())
         else:
             if held:

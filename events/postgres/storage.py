@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from time import monotonic, sleep
 from typing import Final, NoReturn
 
-from pmagent.events.errors import Deposed, DiskFull, EventsLost, OutcomeUnknown, PmagentError, TailMoved
+from pmagent.events.errors import Deposed, EventsLost, OutcomeUnknown, PmagentError, TailMoved
 from pmagent.events.event import LogTakenOver, Tail
 from pmagent.events.line import check_batch
 from pmagent.events.postgres import reader as reading
@@ -255,7 +255,7 @@ def _pages(before: int, lines: Sequence[bytes], size: int) -> tuple[list[int], l
 
 def _unknown(trouble: Exception, hold: Hold) -> OutcomeUnknown:
     if isinstance(trouble, Failed):
-        if trouble.state == "53100":
-            return DiskFull(f"no space is left on {hold.host}")
         trouble = explained(trouble, hold.host)
+    if isinstance(trouble, OutcomeUnknown):
+        return trouble
     return OutcomeUnknown(trouble.message if isinstance(trouble, PmagentError) else str(trouble))

@@ -47,9 +47,9 @@ def log(three: Cluster, tmp_path: Path) -> Iterator[PostgresLog]:
 class Waiting:
     """A batch that is appended in a thread."""
 
-    def __init__(self, writer: BatchWriter, number: int) -> None:
+    def __init__(self, writer: BatchWriter, number: int, size: int = 20) -> None:
         self.error: BaseException | None = None
-        self._writer, self._number = writer, number
+        self._writer, self._draft = writer, draft(number, size)
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
 
@@ -67,7 +67,7 @@ class Waiting:
 
     def _run(self) -> None:
         try:
-            self._writer.write([draft(self._number)])
+            self._writer.write([self._draft])
         except BaseException as error:  # noqa: BLE001 - it is raised where the end is waited for
             self.error = error
 
