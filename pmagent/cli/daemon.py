@@ -176,7 +176,7 @@ def _screen(output: Output, document: dict[str, Any]) -> None:
     for trouble in document.get("notifications", ()):
         output.line(Styled("✗ notify", "red"), f"   {trouble}; pmagent notify test")
     _log_lines(output, document["log"])
-    _lease_lines(output, document["lease"])
+    _lease_lines(output, document.get("lease"))
     if document.get("distrust"):
         output.line(Styled("✗ not trusted", "red"), f" {document['distrust']}")
     root = Path(document["workspace"])
