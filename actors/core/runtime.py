@@ -282,6 +282,11 @@ class Runtime:
             self._carry_out(self._scheduler.recovered(unfinished, unread=unread))
         self._carry_out(self._scheduler.leased())
 
+    @property
+    def performing(self) -> bool:
+        """Whether any performer is at work."""
+        return bool(self._running)
+
     def lapsed(self, *, over: bool) -> None:
         """The lease is not live any more, or ``over``: performers are told to stop (``Scheduler.lapsed``)."""
         self._carry_out(self._scheduler.lapsed(over=over))

@@ -22,7 +22,6 @@ from msgspec import UnsetType
 
 from pmagent.actors.core.actor import Io, Performers, Resources
 from pmagent.actors.core.claims import Adopt, AskStop, Claim, Ended, Hold, Insert, Lose, Offer, Row, Step, Withdraw
-from pmagent.actors.core.lease import SECOND
 from pmagent.actors.core.ledger import GATE, EffectLedger
 from pmagent.actors.orchestra.running.effects import Attempts, before, captured, kept
 from pmagent.actors.orchestra.running.sandbox_spec import HIDDEN, OUTPUT_BYTES, absolute
@@ -43,6 +42,7 @@ from pmagent.contracts.orchestra_events import (
 from pmagent.events.attempts import AttemptRow, HolderTable, Offering, TableUnreachable
 from pmagent.events.event import Event
 from pmagent.events.evidence import external_evidence
+from pmagent.events.lease import SECOND
 from pmagent.events.store import LogStore
 from pmagent.when import seconds_between
 from pmagent.workers.box import boottime

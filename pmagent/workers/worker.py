@@ -24,11 +24,11 @@ import msgspec
 import structlog
 
 from pmagent.actors.core.claims import Ask, Begin, Claim, Deed, End, Extend, Keep, Report, Row
-from pmagent.actors.core.lease import SECOND
 from pmagent.actors.sandbox import artifacts
 from pmagent.events.attempts import Claimed, TableUnreachable, WorkerTable
 from pmagent.events.errors import PmagentError
 from pmagent.events.evidence import worker_table
+from pmagent.events.lease import SECOND
 from pmagent.workers import box
 from pmagent.workers.settings import BadWorker, WorkerFile, refusal
 from pmagent.workers.wish import BadLoad, Told, Wish, unpack
@@ -141,7 +141,7 @@ class Box:
     def _lay_out(self) -> None:
         for name, load in (("workspace", self._wish.tree), ("inputs", self._wish.inputs)):
             os.makedirs(f"{self.folder}/{name}")
-            os.chmod(f"{self.folder}/{name}", 0o755)  # tools are somebody else where the worker is root
+            Path(self.folder, name).chmod(0o755)  # tools are somebody else where the worker is root
             while load is not None:
                 try:
                     unpack(load, self._table.load(self._claim, load.sha256), f"{self.folder}/{name}")

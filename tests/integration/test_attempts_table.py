@@ -21,7 +21,7 @@ def server() -> Iterator[Server]:
     """One server, where two roles of workers may claim."""
     with one_server() as made:
         joined(made)
-        made.sql(f"CREATE ROLE others LOGIN; GRANT pm_worker TO others")
+        made.sql("CREATE ROLE others LOGIN; GRANT pm_worker TO others")
         yield made
 
 
@@ -139,7 +139,8 @@ def test_nobody_claims_what_was_withdrawn_held_or_is_of_an_earlier_epoch(
         theirs = other.attempts()
         assert worker.claim("d", "w", ["gpu"], logs) is None, "the epoch was raised"
         assert held.rows() is None
-        for step in (lambda: held.offer(9, offered()), lambda: held.step(4, "adopt"), lambda: held.load("00" * 32, b"x")):
+        late = lambda: held.offer(9, offered()), lambda: held.step(4, "adopt"), lambda: held.load("00" * 32, b"x")
+        for step in late:
             with pytest.raises(TableUnreachable, match="another holder"):
                 step()
         assert worker.report("c", b"done") == "done", "what runs goes on"
@@ -171,17 +172,20 @@ def test_a_role_of_workers_sees_and_does_nothing_but_with_its_own_claims(
         ):
             with pytest.raises(AssertionError, match="permission denied"):
                 server.sql(f"SET ROLE {role}; {text}")
-    for text in ("SELECT * FROM pm.page", "SELECT * FROM pm.log", "SELECT pm.tell(1, 1, 1, false)", "SELECT * FROM pm.blob"):
+    for text in (
+        "SELECT * FROM pm.page", "SELECT * FROM pm.log", "SELECT pm.tell(1, 1, 1, false)", "SELECT * FROM pm.blob",
+    ):  # fmt: skip
         with pytest.raises(AssertionError, match="permission denied"):
             server.sql(f"SET ROLE {HANDS}; {text}")
-    for text in ("SELECT pm.claim('x', 'w', '{}', '{}')", "SELECT pm.report('known', '')", "UPDATE pm.attempt SET epoch = 0"):
+    for text in (
+        "SELECT pm.claim('x', 'w', '{}', '{}')", "SELECT pm.report('known', '')", "UPDATE pm.attempt SET epoch = 0",
+    ):  # fmt: skip
         with pytest.raises(AssertionError, match="permission denied"):
             server.sql(f"SET ROLE {WRITER}; {text}")
 
 
-def test_a_writer_of_another_log_takes_no_step_and_a_superuser_is_no_worker(
-    server: Server, store: PostgresLog, held: HolderTable
-) -> None:
+@pytest.mark.usefixtures("held")
+def test_a_writer_of_another_log_takes_no_step_and_a_superuser_is_no_worker(server: Server, store: PostgresLog) -> None:
     server.sql("CREATE ROLE elsewhere LOGIN; GRANT pm_writer TO elsewhere")
     with pytest.raises(AssertionError, match="permission denied"):
         server.sql(f"SET SESSION AUTHORIZATION elsewhere; SELECT pm.step('{name_of(store)}', 1, 1, 'withdraw', '', 0)")
@@ -189,8 +193,10 @@ def test_a_writer_of_another_log_takes_no_step_and_a_superuser_is_no_worker(
         with pytest.raises(Exception, match="superuser") as caught:
             table.check()
         assert getattr(caught.value, "exit_code", 0) == 2
-    with closing(worker_table(str(server.address(role=READER)), replicated=False)) as table, pytest.raises(TableRefused):
-        table.claim("x", "w", (), [name_of(store)])
-    with closing(worker_table(str(server.address(role=HANDS)), replicated=True)) as table:
-        with pytest.raises(Exception, match="synchronous_standby_names"):
-            table.check()
+    reading, demanding = (
+        worker_table(str(server.address(role=role)), replicated=role == HANDS) for role in (READER, HANDS)
+    )
+    with closing(reading), pytest.raises(TableRefused):
+        reading.claim("x", "w", (), [name_of(store)])
+    with closing(demanding), pytest.raises(Exception, match="synchronous_standby_names"):
+        demanding.check()

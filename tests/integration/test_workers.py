@@ -179,7 +179,10 @@ def test_a_worker_without_its_database_ends_its_box_and_comes_back(lab: Path, se
     folder = server.folder.parent / "proxy"
     folder.mkdir()
     address = f"postgresql:///postgres?host={folder}&user={HANDS}"
-    with closing(Proxy(server, folder)) as proxy, short_lease(lab, 3), working(server, tmp_path / "one", lab, address=address) as worker:
+    with (
+        closing(Proxy(server, folder)) as proxy, short_lease(lab, 3),
+        working(server, tmp_path / "one", lab, address=address) as worker,
+    ):  # fmt: skip
         with running_plan(lab, task("long", "sleep 313; exit 0")) as run:
             until(lambda: bool(sleepers("313")), "it sleeps")
             proxy.part()
@@ -193,11 +196,12 @@ def test_a_worker_without_its_database_ends_its_box_and_comes_back(lab: Path, se
 
 
 def test_several_workers_make_each_attempt_once(lab: Path, server: Server, tmp_path: Path) -> None:
-    names = ("one", "two", "three")
-    with short_lease(lab), working(server, tmp_path / names[0], lab, capacity=2) as one:
-        with working(server, tmp_path / names[1], lab) as two, working(server, tmp_path / names[2], lab) as three:
-            assert ran(lab, *(task(f"t{n}", f"echo {n}") for n in range(12))).code == 0
-            claimed = [worker.claims() for worker in (one, two, three)]
+    with (
+        short_lease(lab), working(server, tmp_path / "one", lab, capacity=2) as one,
+        working(server, tmp_path / "two", lab) as two, working(server, tmp_path / "three", lab) as three,
+    ):  # fmt: skip
+        assert ran(lab, *(task(f"t{n}", f"echo {n}") for n in range(12))).code == 0
+        claimed = [worker.claims() for worker in (one, two, three)]
     assert sum(claimed) == 12
     assert sum(count > 0 for count in claimed) > 1, claimed
     assert len(logged(lab, "task.exited")) == 12
@@ -240,8 +244,8 @@ def test_a_task_that_may_write_and_one_for_which_no_worker_is_there_run_on_their
     writes = task("writes", "echo x > runs/made", constraints={"sandbox": {"fs": "rw"}})
     del writes["labels"]
     with short_lease(lab), working(server, tmp_path / "one", lab) as worker:
-        done = ran(lab, writes, task("elsewhere", "exit 0", labels=["linux", "gpu"]), {**task("there", "exit 0"), "labels": []})
-        assert done.code == 0
+        other, there = task("other", "exit 0", labels=["linux", "gpu"]), task("there", "exit 0", labels=[])
+        assert ran(lab, writes, other, there).code == 0
         assert worker.claims() == 1
     assert (lab / "runs/made").read_text() == "x\n"
 
@@ -296,12 +300,14 @@ def test_what_runs_on_a_worker_outlives_the_daemon_and_its_end_is_taken_up(
 
 
 def test_a_worker_that_is_told_to_end_says_so(lab: Path, server: Server, tmp_path: Path) -> None:
-    with short_lease(lab), working(server, tmp_path / "one", lab) as worker:
-        with running_plan(lab, task("long", "sleep 315; exit 0")) as run:
-            until(lambda: bool(sleepers("315")), "it sleeps")
-            assert worker.stop() == 0
-            assert not sleepers("315")
-            assert run.result().code == 1
+    with (
+        short_lease(lab), working(server, tmp_path / "one", lab) as worker,
+        running_plan(lab, task("long", "sleep 315; exit 0")) as run,
+    ):  # fmt: skip
+        until(lambda: bool(sleepers("315")), "it sleeps")
+        assert worker.stop() == 0
+        until(lambda: not sleepers("315"), "its box is gone")
+        assert run.result().code == 1
     assert [one["reason"] for one in logged(lab, "effect.interrupted")] == ["worker stopped"]
     assert not list((worker.home / "work").iterdir())
 

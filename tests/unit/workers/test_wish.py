@@ -24,7 +24,8 @@ def packed(*files: tuple[object, ...]) -> tuple[Load, bytes]:
 def tree(root: Path) -> dict[str, object]:
     """All that lies below a folder."""
     return {
-        str(path.relative_to(root)): os.readlink(path) if path.is_symlink() else (path.read_bytes(), path.stat().st_mode & 0o777)
+        str(path.relative_to(root)):
+            os.readlink(path) if path.is_symlink() else (path.read_bytes(), path.stat().st_mode & 0o777)
         for path in root.rglob("*") if path.is_symlink() or path.is_file()
     }  # fmt: skip
 
@@ -33,7 +34,8 @@ def tree(root: Path) -> dict[str, object]:
 def source(tmp_path: Path) -> Path:
     """A workspace of all kinds of files."""
     root = tmp_path / "source"
-    for name in ("a.txt", "src/b.py", "src/deep/c", ".git/config", ".pmagent/config.toml", "node_modules/x", "hidden/d"):
+    others = (".git/config", ".pmagent/config.toml", "node_modules/x", "hidden/d")
+    for name in ("a.txt", "src/b.py", "src/deep/c", *others):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(name)
     (root / "src/b.py").chmod(0o755)

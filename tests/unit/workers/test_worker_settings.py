@@ -31,7 +31,8 @@ def test_what_is_not_named_is_not_permitted(file: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [("tool = []", "tool"), ("capacity = 0", "capacity"), ('labels = ["A B"]', "labels"), ("[sizes]\nmore = 1", "more"),
-     ('paths = ["x"]', "no absolute"), ('folder = "/a/../b"', "no absolute"), ('hosts = ["*.com"]', "hosts"), ("x = ", "TOML")],
+     ('paths = ["x"]', "no absolute"), ('folder = "/a/../b"', "no absolute"), ('hosts = ["*.com"]', "hosts"),
+     ("x = ", "TOML")],
 )  # fmt: skip
 def test_what_cannot_be_obeyed_is_one_error_that_names_it(file: Path, text: str, said: str) -> None:
     file.write_text(GOOD + text)
