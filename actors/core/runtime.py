@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import anyio
 import anyio.lowlevel
@@ -21,7 +21,7 @@ from pmagent.actors.core.actor import Io, Performers
 from pmagent.actors.core.engine import Engine, Output, describe_failure
 from pmagent.actors.core.intake import Intake
 from pmagent.actors.core.integrity import EngineBroken
-from pmagent.actors.core.ledger import Unfinished
+from pmagent.actors.core.ledger import EffectLedger, Unfinished
 from pmagent.actors.core.outcomes import errno_of, no_outcome
 from pmagent.actors.core.performing import Running
 from pmagent.actors.core.scheduler import Action, Conclude, Perform, Scheduler, Stop, Timer
@@ -30,6 +30,7 @@ from pmagent.events.commit import Durable
 from pmagent.events.errors import PmagentError
 from pmagent.events.event import Draft, Event
 from pmagent.events.storage import Storage
+from pmagent.events.store import LogStore
 from pmagent.events.writer import Writer
 
 _SMALL_BYTES = 8192
@@ -39,8 +40,12 @@ Listener = Callable[[Sequence[Event], Sequence[str]], None]
 """Hears of durable events, with their sums, in order; called on the event loop and must not wait."""
 
 
+@runtime_checkable
 class Elsewhere(Protocol):
     """The effects that go on outside of this process (``Scheduler``), by the positions of their requests."""
+
+    def join(self, store: LogStore, effects: EffectLedger) -> None:
+        """The log in ``store`` is held, and ``effects`` are those that it has. Raises PmagentError."""
 
     def __contains__(self, request: object) -> bool:
         """Whether this one does."""

@@ -15,7 +15,6 @@ from contextlib import asynccontextmanager, closing, nullcontext
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
-from typing import Protocol, runtime_checkable
 
 import anyio
 import anyio.to_thread
@@ -26,7 +25,7 @@ from pmagent.actors.core.actor import Io, Performer, Performers, Resources
 from pmagent.actors.core.area import load
 from pmagent.actors.core.engine import Output
 from pmagent.actors.core.intake import Intake
-from pmagent.actors.core.ledger import EffectLedger, Unfinished
+from pmagent.actors.core.ledger import Unfinished
 from pmagent.actors.core.runtime import Elsewhere, Runtime
 from pmagent.actors.registry import all_actors, libraries
 from pmagent.actors.sandbox.orphans import sweep
@@ -91,14 +90,6 @@ def performers_of(edges: Iterable[Edge], resources: Resources) -> Performers:
 
 asker: ContextVar[int] = ContextVar("asker", default=0)
 """The process whose request over the socket is performed; 0: none came over it."""
-
-
-@runtime_checkable
-class JoinsLog(Elsewhere, Protocol):
-    """A resource that knows which effects go on outside of this process, in the log's own store."""
-
-    def join(self, store: LogStore, effects: EffectLedger) -> None:
-        """The log is held, and was folded. Raises PmagentError."""
 
 
 class Refused(PmagentError):
@@ -367,7 +358,7 @@ async def _live(
     unfinished = engine.effects.unfinished()
     completed = engine.complete(io.now())
     made = performers_of(EDGES, resources)
-    elsewhere = None if adopting else next((one for one in resources if isinstance(one, JoinsLog)), None)
+    elsewhere = None if adopting else next((one for one in resources if isinstance(one, Elsewhere)), None)
     if elsewhere is not None:
         elsewhere.join(store, engine.effects)
     performed = dict.fromkeys(made, _end_adopted) if adopting else made
