@@ -33,7 +33,7 @@ from pmagent.events.segments import (
     segment_firsts,
     segment_name,
 )
-from pmagent.events.storage import Storage
+from pmagent.events.storage import Blobs, Storage
 from pmagent.events.store import Fault, Holder, Identity, LocalFiles, Part, Size, Standing, Verification
 
 PARTS_SHOWN: Final = 200
@@ -48,12 +48,15 @@ _WRITABLE: Final = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 class SegmentLog:
     """The store of the log in ``folder``, and its lease (see ``pmagent.events.store``). ``locks``: all that its writer
-    holds locked; the last one is a file that says who that is."""
+    holds locked; the last one is a file that says who that is. ``kept``: the blobs of which the folder of
+    blobs is the cache."""
 
     def __init__(
-        self, folder: str, locks: Sequence[Path] = (), disk: Disk | None = None, segment_bytes: int = SEGMENT_BYTES
-    ) -> None:
+        self, folder: str, locks: Sequence[Path] = (), disk: Disk | None = None, segment_bytes: int = SEGMENT_BYTES,
+        kept: Callable[[BlobStore], Blobs] | None = None,
+    ) -> None:  # fmt: skip
         self.place = folder
+        self._kept = kept
         self._locks = locks
         self._disk = disk or RealDisk()
         self._segment_bytes = segment_bytes
@@ -69,9 +72,10 @@ class SegmentLog:
         """See LogStore."""
         return SegmentReader(self._disk, self.place)
 
-    def blobs(self) -> BlobStore:
+    def blobs(self) -> Blobs:
         """See LogStore."""
-        return BlobStore(self._disk, str(self._blobs))
+        folder = BlobStore(self._disk, str(self._blobs))
+        return self._kept(folder) if self._kept is not None else folder
 
     @contextmanager
     def lease(self, role: str) -> Iterator[SegmentLog]:

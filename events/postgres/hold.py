@@ -44,6 +44,23 @@ class Taken(Exception):
         self.head = head
 
 
+def committed(
+    session: Session, replicated: bool, sql: bytes, *given: object, seconds: float = ANSWER_SECONDS
+) -> list[tuple[Any, ...]]:
+    """Run one statement in ``session``, and return its rows when it is as durable as promised. Raises Failed; Broken
+    where it may not be: also after a warning, and when the server does not wait for standbys any more (then nobody
+    waited for the commit)."""
+    session.warnings.clear()
+    # The server reads its settings between statements, and has been told of a change before any commit that waits for
+    # standbys is let go because of it.
+    rows, ((unsafe,),) = session.ask_two((sql, given), (_UNSAFE, (replicated,)), seconds)
+    if session.warnings:
+        raise Broken(f"the server warned: {session.warnings[0]}")
+    if unsafe:
+        raise Broken(f"{unsafe} was changed meanwhile")
+    return rows
+
+
 class Hold:
     """A held log: ``session`` appends, ``head`` is its row as of the take-over. For one thread at a time."""
 
@@ -61,18 +78,8 @@ class Hold:
         return self.head
 
     def commit(self, sql: bytes, *given: object, seconds: float = ANSWER_SECONDS) -> list[tuple[Any, ...]]:
-        """Run one statement in ``session``, and return its rows when it is as durable as promised. Raises Failed;
-        Broken where it may not be: also after a warning, and when the server does not wait for standbys any more (then
-        nobody waited for the commit)."""
-        self.session.warnings.clear()
-        # The server reads its settings between statements, and has been told of a change before any commit that waits
-        # for standbys is let go because of it.
-        rows, ((unsafe,),) = self.session.ask_two((sql, given), (_UNSAFE, (self.claim.replicated,)), seconds)
-        if self.session.warnings:
-            raise Broken(f"the server warned: {self.session.warnings[0]}")
-        if unsafe:
-            raise Broken(f"{unsafe} was changed meanwhile")
-        return rows
+        """``committed`` in ``session``. Raises Broken, Failed."""
+        return committed(self.session, self.claim.replicated, sql, *given, seconds=seconds)
 
     def close(self) -> None:
         """Let go of the connection. Idempotent."""

@@ -1,4 +1,4 @@
-"""The store of a log in PostgreSQL. Its blobs lie in a folder of this machine."""
+"""The store of a log in PostgreSQL. Its blobs lie there, too, or in S3; a folder of this machine is their cache."""
 
 from __future__ import annotations
 
@@ -18,14 +18,17 @@ from pmagent.events.damage import sum_of
 from pmagent.events.disk import RealDisk
 from pmagent.events.errors import LogLocked, LogMoved, NotFound
 from pmagent.events.event import format_time
+from pmagent.events.far_blobs import FarBlobs
 from pmagent.events.lock import WriterLock, is_locked
 from pmagent.events.named_blobs import BlobCheck
 from pmagent.events.postgres.address import Address
+from pmagent.events.postgres.blobs import PostgresBlobs
 from pmagent.events.postgres.checks import faults_in
 from pmagent.events.postgres.hold import TIMELINE, Claim, Hold, Taken
 from pmagent.events.postgres.reader import Head, PostgresReader, asked, connected, explained, head_of
 from pmagent.events.postgres.session import Broken, Failed, Session, Unreachable
 from pmagent.events.postgres.storage import PostgresStorage
+from pmagent.events.storage import Blobs
 from pmagent.events.store import Fault, Holder, Identity, LocalFiles, Part, Size, Standing, Verification
 
 T = TypeVar("T")
@@ -51,16 +54,20 @@ SELECT s.system_id, d.oid, d.datname FROM pm.system() s, pg_database d WHERE d.d
 class PostgresLog:
     """The log at ``address`` (see ``pmagent.events.store.LogStore``).
 
-    ``blobs``: the folder of its blobs; ``lock``: a file that each of its writers on this machine locks (None: they
-    know of each other by the database alone); ``replicated``: what no standby has confirmed does not count.
-    ``permit`` raises where the database must not be connected to.
+    ``blobs``: the folder in which its blobs are cached, ``kept``: those of which it is the cache (None: beside the
+    log); ``lock``: a file that each of its writers on this machine locks (None: they know of each other by the
+    database alone); ``replicated``: what no standby has confirmed does not count. ``permit`` raises where the database
+    must not be connected to.
     """
 
     def __init__(
         self, address: Address, blobs: Path, lock: Path | None = None, *, replicated: bool = True,
-        permit: Callable[[], None] = lambda: None,
+        permit: Callable[[], None] = lambda: None, kept: Callable[[BlobStore], Blobs] | None = None,
     ) -> None:  # fmt: skip
         self.place = str(address)
+        self._kept = kept
+        self._hold: Hold | None = None
+        """The lease that was taken last."""
         self._address = address
         self._blobs = blobs
         self._lock = lock
@@ -76,9 +83,18 @@ class PostgresLog:
         self._permit()
         return PostgresReader(self._address)
 
-    def blobs(self) -> BlobStore:
+    def blobs(self) -> Blobs:
         """See LogStore."""
-        return BlobStore(RealDisk(), str(self._blobs))
+        cache = BlobStore(RealDisk(), str(self._blobs))
+        return self._kept(cache) if self._kept is not None else FarBlobs(self._beside(), cache)
+
+    def _beside(self) -> PostgresBlobs:
+        return PostgresBlobs(
+            self._address, replicated=self._replicated, permit=self._permit, epoch=self._held_epoch
+        )
+
+    def _held_epoch(self) -> int:
+        return self._hold.head.epoch if self._hold is not None else 0
 
     @contextmanager
     def lease(self, role: str, *, seize: bool = False) -> Iterator[PostgresLease]:
@@ -93,6 +109,7 @@ class PostgresLog:
                 hold = Hold(self._address, claim, epoch)
             except Taken as taken:
                 raise LogLocked(self.place, taken.head.holder) from None
+            self._hold = hold
             try:
                 yield PostgresLease(hold)
             finally:
@@ -129,6 +146,8 @@ class PostgresLog:
     def size(self) -> Size:
         """See LogStore."""
         lines = self._asking(lambda session, head: _bytes_of(session, head) if head is not None else 0)
+        if self._kept is None:
+            return Size(lines, self._beside().total())
         return Size(lines, sum(path.lstat().st_size for path in self._blobs.glob("??/*")))
 
     def identity(self) -> Identity:
