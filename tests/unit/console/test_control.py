@@ -130,7 +130,7 @@ def test_a_session_is_ended_once(host: LiveHost, bob: Console) -> None:
     asked = bob.page("/?change=end")
     (fields,) = forms(asked, "/control/end")
     assert fields["session"] == session
-    assert "The open proposal is withdrawn: Type: ls -la" in told(page_of(bob.get("/?change=end"), 200))
+    assert "The open proposal is withdrawn: Type ls -la" in told(page_of(bob.get("/?change=end"), 200))
     answers = [bob.post("/control/end", **fields) for _ in range(2)]
     assert [answer.status_code for answer in answers] == [303, 303]
     assert len([event for event in _events(host) if event.type == "pla.end_requested"]) == 1
