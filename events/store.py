@@ -15,7 +15,7 @@ import msgspec
 
 from pmagent.events.event import Tail
 from pmagent.events.named_blobs import BlobCheck, BlobsChecked
-from pmagent.events.storage import Blobs, LogReader, Storage
+from pmagent.events.storage import Blobs, LogReader, Standby, Storage
 
 ADDRESSES: Final = ("postgresql://", "postgres://")
 """How the address of a log in a database begins."""
@@ -162,9 +162,11 @@ class LogStore(Protocol):
     def blobs(self) -> Blobs:
         """The content-addressed store beside the log."""
 
-    def lease(self, role: str) -> AbstractContextManager[Lease]:
+    def lease(self, role: str, *, standby: Standby | None = None) -> AbstractContextManager[Lease]:
         """Hold the lease of the log's one writer for the length of the block, in this ``role``. Entering raises
-        LogLocked when another one has it; LogMoved for a log that was closed for good; OSError."""
+        LogLocked when another one has it; LogMoved for a log that was closed for good; OSError. A ``standby`` follows
+        the log of that one, where several can reach it, and takes it over; raises GaveUp when it does not wait any
+        more."""
 
     def holder(self) -> Holder:
         """The writer that has the lease, or had it last. Raises OSError."""

@@ -10,13 +10,12 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from time import monotonic, sleep
 from typing import Any, Final, TypeVar
 
 from pmagent.events.blobs import BlobStore
 from pmagent.events.damage import sum_of
 from pmagent.events.disk import RealDisk
-from pmagent.events.errors import LogLocked, LogMoved, NotFound
+from pmagent.events.errors import LogLocked, NotFound
 from pmagent.events.event import format_time
 from pmagent.events.far_blobs import FarBlobs
 from pmagent.events.lock import WriterLock, is_locked
@@ -24,22 +23,18 @@ from pmagent.events.named_blobs import BlobCheck
 from pmagent.events.postgres.address import Address
 from pmagent.events.postgres.blobs import PostgresBlobs
 from pmagent.events.postgres.checks import faults_in
-from pmagent.events.postgres.hold import TIMELINE, Claim, Hold, Taken
-from pmagent.events.postgres.reader import Head, PostgresReader, asked, connected, explained, head_of
+from pmagent.events.postgres.hold import TIMELINE, Claim, Was
+from pmagent.events.postgres.lease import LeaseKeeper
+from pmagent.events.postgres.reader import Head, PostgresReader, asked, connected, explained
 from pmagent.events.postgres.session import Broken, Failed, Session, Unreachable
 from pmagent.events.postgres.storage import PostgresStorage
-from pmagent.events.storage import Blobs
+from pmagent.events.storage import Blobs, Standby
 from pmagent.events.store import Fault, Holder, Identity, LocalFiles, Part, Size, Standing, Verification
 
 T = TypeVar("T")
 
-LEASE_SECONDS: Final = 30.0
-"""So long a holder on another machine is watched that holds no lock any more, and has not let go of the log."""
-
-_WATCH_SECONDS: Final = 0.5
 _NOTE: Final = re.compile(r"pid ([0-9]{1,9}) on (\S*), (.*)", re.DOTALL)
 _BEGIN: Final = b"SELECT pm.begin($1, $2, $3)"
-_RELEASE: Final = b"SELECT pm.tell($1, $2, $3, true)"
 _MOVE: Final = b"SELECT pm.move($1, $2, $3)"
 _BYTES: Final = b"SELECT coalesce(sum(octet_length(lines)), 0)::bigint FROM pm.page WHERE log_no = $1"
 _LOCKED: Final = b"""
@@ -66,7 +61,7 @@ class PostgresLog:
     ) -> None:  # fmt: skip
         self.place = str(address)
         self._kept = kept
-        self._hold: Hold | None = None
+        self._keeper: LeaseKeeper | None = None
         """The lease that was taken last."""
         self._address = address
         self._blobs = blobs
@@ -94,26 +89,31 @@ class PostgresLog:
         )
 
     def _held_epoch(self) -> int:
-        return self._hold.head.epoch if self._hold is not None else 0
+        return self._keeper.hold.head.epoch if self._keeper is not None else 0
 
     @contextmanager
-    def lease(self, role: str, *, seize: bool = False) -> Iterator[PostgresLease]:
+    def lease(
+        self, role: str, *, standby: Standby | None = None, seize: bool = False
+    ) -> Iterator[PostgresLease]:  # fmt: skip
         """See LogStore. ``seize``: take the log over from a holder whose lease is known to have ended; its session may
         still hold its lock. Raises LogMoved; Unreachable, Unsafe, DatabaseRefused, too."""
+        self._permit()
         note = f"pid {os.getpid()} on {socket.gethostname()}, {role}"
         lock = WriterLock(self._lock, f"pid {os.getpid()}, {role}") if self._lock is not None else None
         try:
-            claim = Claim(secrets.token_hex(16), self._origin(), note, format_time(datetime.now(UTC)), self._replicated)
-            epoch = self._asking(lambda session, head: self._free(session, head, claim, seize=seize), standby=False)
+            origin, since = self._origin(), format_time(datetime.now(UTC))
+            claim = Claim(secrets.token_hex(16), origin, note, since, self._replicated)
+
+            def gone(was: Was) -> bool:  # it held the lock that we hold now
+                return seize or (bool(origin) and was.origin == origin)
+
+            keeper = LeaseKeeper(self._address, claim, gone)
+            keeper.take(standby)
             try:
-                hold = Hold(self._address, claim, epoch)
-            except Taken as taken:
-                raise LogLocked(self.place, taken.head.holder) from None
-            self._hold = hold
-            try:
-                yield PostgresLease(hold)
+                self._keeper = keeper
+                yield PostgresLease(keeper)
             finally:
-                _let_go(hold)
+                keeper.release()
         finally:
             if lock is not None:
                 lock.release()
@@ -126,7 +126,8 @@ class PostgresLog:
         match = _NOTE.fullmatch(note)
         if head is None or match is None:
             return Holder(here or locked, note)
-        ours = here if self._lock is not None else match[2] == socket.gethostname()
+        same = match[2] == socket.gethostname()
+        ours = same and here and head.origin == self._origin() if self._lock is not None else same
         return Holder(here or locked, note, int(match[1]) if ours else 0, match[3], head.since)
 
     def verify(
@@ -196,31 +197,6 @@ class PostgresLog:
             raise NotFound(f"there is no log in {self.place}", hint)
         return head
 
-    def _free(self, session: Session, head: Head | None, claim: Claim, *, seize: bool) -> int:
-        """The epoch to raise, of a log that nobody holds. Raises LogLocked, LogMoved."""
-        if head is None:
-            return 0
-        if head.moved_to:
-            raise LogMoved(self.place, head.moved_to)
-        if seize or (claim.origin and claim.origin == head.origin):  # it held the lock that we hold now: it is no more
-            return head.epoch
-        self._unlocked(session, head)
-        if head.released:
-            return head.epoch
-        # A failure of the database takes its locks away, and leaves the holder alive.
-        until = monotonic() + LEASE_SECONDS
-        while monotonic() < until:
-            sleep(_WATCH_SECONDS)
-            found = head_of(session, self._address.log)
-            if found is None or found.renewals != head.renewals:
-                raise LogLocked(self.place, head.holder)
-        self._unlocked(session, head)
-        return head.epoch
-
-    def _unlocked(self, session: Session, head: Head) -> None:
-        if _is_locked(session, head):
-            raise LogLocked(self.place, head.holder)
-
     def _standing(self, session: Session, head: Head | None) -> Standing:
         if head is None or not head.log_id:
             return Standing("", (), None, [], 0, 0, [], "")
@@ -247,38 +223,28 @@ class PostgresLog:
 class PostgresLease:
     """See Lease."""
 
-    def __init__(self, hold: Hold) -> None:
-        self._hold = hold
+    def __init__(self, keeper: LeaseKeeper) -> None:
+        self._keeper = keeper
 
     def open(self, new_log_id: str = "") -> PostgresStorage:
         """See Lease."""
-        return PostgresStorage(self._hold, str(self._call(_BEGIN, new_log_id or secrets.token_hex(16))))
+        return PostgresStorage(self._keeper, str(self._call(_BEGIN, new_log_id or secrets.token_hex(16))))
 
     def close_for_good(self, to: str) -> None:
         """Nobody writes the log any more: a copy goes on at ``to``. Raises Unreachable, DatabaseRefused, LogLocked."""
         if not self._call(_MOVE, to):
-            raise LogLocked(str(self._hold.address), "another process")
+            raise LogLocked(str(self._keeper.hold.address), "another process")
 
     def _call(self, sql: bytes, given: str) -> Any:
         """Run one of the functions that change the row; what it returns, which is durable then."""
-        hold = self._hold
+        hold = self._keeper.hold
         try:
             rows = hold.commit(sql, hold.head.log_no, hold.head.epoch, given)
         except Failed as failed:
-            raise explained(failed, hold.session.host) from failed
+            raise explained(failed, hold.host) from failed
         except Broken as broken:
-            raise Unreachable(f"the connection to {hold.session.host} broke: {broken}", "try again") from broken
+            raise Unreachable(f"the connection to {hold.host} broke: {broken}", "try again") from broken
         return rows[0][0] if rows else None
-
-
-def _let_go(hold: Hold) -> None:
-    """Say that the holder has gone, where that is still so and can be said: who comes next need not wait then."""
-    try:
-        hold.session.ask(_RELEASE, hold.head.log_no, hold.head.epoch, 0, seconds=1.0)
-    except (Broken, Failed):
-        return
-    finally:
-        hold.close()
 
 
 def _bytes_of(session: Session, head: Head) -> int:

@@ -52,6 +52,7 @@ from pmagent.service.cache import SnapshotTaker, code_digest
 from pmagent.service.cache import load as load_snapshot
 from pmagent.service.folding import fold_into
 from pmagent.service.io import RealIo, read_event
+from pmagent.service.lease import FencedLease, fenced
 from pmagent.service.log_files import check_files
 from pmagent.service.noted import code_stamp
 from pmagent.service.pruning import finish_all
@@ -319,14 +320,17 @@ async def open_host(
             keeper = Keeper(layout, known, storage, idle=adopting)
             made = resources_of(EDGES, {} if adopting else os.environ)
             kept = Resources((*made, *resources))
-            async with _live(layout, store, storage, surface, stop_reason, kept, keeper, must_write=must_write) as host:
-                yield host
+            with fenced(storage.lease) as held:
+                async with _live(
+                    layout, store, storage, held, surface, stop_reason, kept, keeper, must_write=must_write
+                ) as host:
+                    yield host
 
 
 @asynccontextmanager
 async def _live(
-    layout: Layout, store: LogStore, storage: Storage, surface: str, stop_reason: Callable[[], str],
-    resources: Resources, keeper: Keeper, *, must_write: bool,
+    layout: Layout, store: LogStore, storage: Storage, held: FencedLease | None, surface: str,
+    stop_reason: Callable[[], str], resources: Resources, keeper: Keeper, *, must_write: bool,
 ) -> AsyncIterator[Host]:
     adopting = keeper.idle
     blobs, log_id = store.blobs(), storage.log_id()
@@ -352,7 +356,8 @@ async def _live(
     unfinished = engine.effects.unfinished()
     completed = engine.complete(io.now())
     made = performers_of(EDGES, resources)
-    runtime = Runtime(engine, storage, dict.fromkeys(made, _end_adopted) if adopting else made, intake, io)
+    performed = dict.fromkeys(made, _end_adopted) if adopting else made
+    runtime = Runtime(engine, storage, performed, intake, io, held.live if held is not None else None)
     host = Host(layout, runtime, documents, storage, blobs, resources, keeper)
     host.writer.unwritten = old.unwritten
     host.writer.must_write = must_write
@@ -370,6 +375,8 @@ async def _live(
     if adopting:  # an effect that may be performed again is ended when the actor that asked for it has been
         unfinished = Unfinished([event for event in unfinished.begun if not _is_repeatable(event)])
     async with runtime.run(unfinished, hold_outward=True) as tasks:
+        if held is not None:
+            tasks.start_soon(held.keep, runtime)
         # Before anything that came due meanwhile: who takes up what was left has to know who lives now.
         started = DaemonStarted(
             version=__version__, python=platform.python_version(), surface=surface, libraries=libraries(),
