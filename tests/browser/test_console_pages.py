@@ -49,9 +49,10 @@ WATCHED = """() => {
       const there = document.elementFromPoint(x, y);
       return there && (target.contains(there) || there.contains(target));
     }));
-    const drawn = target.closest("svg") ? Array.from(target.querySelectorAll("rect"), (one) => getComputedStyle(one)) : [];
+    const inside = target.closest("svg") ? Array.from(target.querySelectorAll("rect, text")) : [];
+    const drawn = inside.map((one) => getComputedStyle(one));
     const ring = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2
-      || drawn.some((one) => parseFloat(one.strokeWidth) >= 3);
+      || drawn.some((one) => parseFloat(one.strokeWidth) >= 3 || one.textDecorationLine === "underline");
     const block = target.closest("td, th, li, dd, p, form, nav, header, section, main");
     const place = { left: box.left, top: box.top + scrollY, bottom: box.bottom + scrollY };
     window.stops.push({ target, seen, ring, block, box: place });
@@ -69,7 +70,8 @@ STOPS = """() => {
     const [before, one] = [all[at - 1], all[at]];
     const after = before.target.compareDocumentPosition(one.target);
     if (!(after & Node.DOCUMENT_POSITION_FOLLOWING)) wrong.push(["before what it follows", told(one)]);
-    if (one.block !== before.block || one.target.getClientRects().length > 1) continue;
+    const many = one.target.getClientRects().length > 1 || one.target.closest("svg");
+    if (one.block !== before.block || many) continue; // links of several lines and nodes of graphs
     const above = one.box.bottom <= before.box.top + 1, level = Math.abs(one.box.top - before.box.top) < 4;
     if (above || level && one.box.left < before.box.left) wrong.push(["against the reading", told(one)]);
   }
@@ -126,7 +128,7 @@ def test_every_page_is_for_everybody(
         if found := found + violations(page, COLOURS):
             broken[address] = found
         page.emulate_media(color_scheme=theme)
-    assert not broken
+    assert broken == {}
 
 
 def test_each_page_fits_its_window_obeys_nothing_hostile_and_prints_on_white(enter: Enter, pages: list[str]) -> None:
@@ -157,17 +159,17 @@ def test_the_tab_key_goes_as_one_reads_is_always_in_sight_and_is_caught_nowhere(
     for address in some([*pages[:PLAIN], "/alerts", "/agents", "/policy", "/passkeys", "/?change=handover"], 6):
         visit.go(address)
         page.wait_for_load_state("load")
-        page.keyboard.press("Tab")
-        expect(page.locator(".skip")).to_be_focused()
         page.evaluate(WATCHED)
+        page.keyboard.press("Tab")
+        first = page.evaluate("document.querySelector('[autofocus]') ? 'skip' : document.activeElement.className")
         for _ in range(STOPS_MAX):
             page.keyboard.press("Tab")
             if page.evaluate("document.activeElement.matches('body, .skip')"):
                 break
         count, different, wrong = page.evaluate(STOPS)
-        if wrong or count != different or not 10 < count < STOPS_MAX:
-            broken[address] = (count, different, wrong)
-    assert not broken
+        if wrong or count != different or not 5 < count < STOPS_MAX or first != "skip":
+            broken[address] = (count, different, first, wrong)
+    assert broken == {}
 
 
 def test_the_skip_link_leads_to_the_content_and_dialogs_give_the_focus_back(enter: Enter) -> None:
