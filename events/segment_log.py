@@ -135,6 +135,9 @@ class SegmentLog:
             since = ""
         return Holder(live, note, int(match[1]), match[2], since)
 
+    def sharing(self) -> None:
+        """See LogStore."""
+
     def verify(
         self, *, decode: bool = False, blobs: BlobCheck | None = None, progress: Callable[[int], None] | None = None
     ) -> Verification:

@@ -18,7 +18,7 @@ from pmagent.events.disk import RealDisk
 from pmagent.events.errors import LogLocked, NotFound
 from pmagent.events.event import format_time
 from pmagent.events.far_blobs import FarBlobs
-from pmagent.events.lock import WriterLock, is_locked
+from pmagent.events.lock import WriterLock, holder_of, is_locked
 from pmagent.events.named_blobs import BlobCheck
 from pmagent.events.postgres.address import Address
 from pmagent.events.postgres.blobs import PostgresBlobs
@@ -29,7 +29,18 @@ from pmagent.events.postgres.reader import Head, PostgresReader, asked, connecte
 from pmagent.events.postgres.session import Broken, Failed, Session, Unreachable
 from pmagent.events.postgres.storage import PostgresStorage
 from pmagent.events.storage import Blobs, Standby
-from pmagent.events.store import Fault, Holder, Identity, LocalFiles, Part, Size, Standing, Verification
+from pmagent.events.store import (
+    Fault,
+    Holder,
+    Identity,
+    LocalFiles,
+    Part,
+    Sharing,
+    Size,
+    Standing,
+    Verification,
+    Waiting,
+)
 
 T = TypeVar("T")
 
@@ -40,6 +51,14 @@ _BYTES: Final = b"SELECT coalesce(sum(octet_length(lines)), 0)::bigint FROM pm.p
 _LOCKED: Final = b"""
 SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database AND d.datname = current_database()
 WHERE l.locktype = 'advisory' AND l.classid = 28781 AND l.objid = $1 AND l.objsubid = 2 AND l.granted
+"""
+_LEASE: Final = b"""
+SELECT lease_ms, lease_ms - (1000 * extract(epoch FROM clock_timestamp() - renewed))::bigint FROM pm.log
+WHERE log_no = $1
+"""
+_STANDBYS: Final = b"""
+SELECT note, position, (1000 * extract(epoch FROM clock_timestamp() - at))::bigint FROM pm.standby
+WHERE log_no = $1 AND at > clock_timestamp() - interval '15 seconds' ORDER BY note, token
 """
 _PLACE: Final = b"""
 SELECT s.system_id, d.oid, d.datname FROM pm.system() s, pg_database d WHERE d.datname = current_database()
@@ -119,16 +138,27 @@ class PostgresLog:
                 lock.release()
 
     def holder(self) -> Holder:
-        """See LogStore."""
+        """See LogStore. A holder elsewhere lives while its session does, or its lease."""
         here = self._lock is not None and is_locked(self._lock)
-        head, locked = self._asking(lambda session, head: (head, _is_locked(session, head)))
+        head, locked, sharing = self._asking(
+            lambda session, head: (head, _is_locked(session, head), _sharing(session, head))
+        )
         note = head.holder if head is not None else ""
         match = _NOTE.fullmatch(note)
-        if head is None or match is None:
+        if head is None or sharing is None or match is None:
             return Holder(here or locked, note)
-        same = match[2] == socket.gethostname()
-        ours = same and here and head.origin == self._origin() if self._lock is not None else same
-        return Holder(here or locked, note, int(match[1]) if ours else 0, match[3], head.since)
+        if self._lock is None:
+            here, ours = locked, match[2] == socket.gethostname()
+        else:
+            ours = head.origin == self._origin()
+        live = here if ours else locked or (not head.released and sharing.left_s > 0)
+        if here and not live:  # it is about to take the log
+            return Holder(here, holder_of(self._lock) if self._lock is not None else "")
+        return Holder(live, note, int(match[1]) if ours else 0, match[3], head.since, elsewhere=not ours)
+
+    def sharing(self) -> Sharing | None:
+        """See LogStore."""
+        return self._asking(_sharing)
 
     def verify(
         self, *, decode: bool = False, blobs: BlobCheck | None = None, progress: Callable[[int], None] | None = None
@@ -215,7 +245,10 @@ class PostgresLog:
         """The same for all that hold this machine's lock of the log, one after the other; "" where there is none."""
         if self._lock is None:
             return ""
-        found = self._lock.stat()
+        try:
+            found = self._lock.stat()
+        except FileNotFoundError:
+            return ""
         boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
         return f"{boot}:{found.st_dev}:{found.st_ino}"
 
@@ -245,6 +278,17 @@ class PostgresLease:
         except Broken as broken:
             raise Unreachable(f"the connection to {hold.host} broke: {broken}", "try again") from broken
         return rows[0][0] if rows else None
+
+
+def _sharing(session: Session, head: Head | None) -> Sharing | None:
+    if head is None:
+        return None
+    ((length_ms, left_ms),) = asked(session, _LEASE, head.log_no)
+    standbys = [Waiting(note, position, ms / 1e3) for note, position, ms in asked(session, _STANDBYS, head.log_no)]
+    return Sharing(
+        head.holder, head.since, head.epoch, head.released, "replicated" if head.replicated else "one server",
+        length_ms / 1e3, 0.0 if head.released else max(0, left_ms) / 1e3, head.position, standbys,
+    )  # fmt: skip
 
 
 def _bytes_of(session: Session, head: Head) -> int:

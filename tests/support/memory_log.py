@@ -76,6 +76,9 @@ class MemoryLog:
         """See LogStore."""
         return self._holder
 
+    def sharing(self) -> None:
+        """See LogStore."""
+
     def verify(
         self, *, decode: bool = False, blobs: BlobCheck | None = None,  # noqa: ARG002 - a reader decodes anyway
         progress: Callable[[int], None] | None = None,
