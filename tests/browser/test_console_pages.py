@@ -81,6 +81,11 @@ STOPS = """() => {
 in another order than one reads."""
 STOPS_MAX = 400
 
+FORMS = (
+    "/approvals?stands=closed", "/?why=yes", "/alerts", "/agents", "/policy", "/passkeys", "/?change=handover",
+    "/?change=end", "/?change=mode", "/policy/edit?layer=project", "/approvals/propose",
+)  # fmt: skip
+"""Pages beside those that are furnished."""
 
 PLAIN = 24
 """So many of the pages came about before anything hostile did."""
@@ -120,7 +125,7 @@ def test_every_page_is_for_everybody(
     visit = enter(APPROVING, color_scheme=theme, size=size)
     page = visit.page
     broken = {}
-    for address in some([*pages[:PLAIN], "/approvals?stands=closed", "/?why=yes"], 4):
+    for address in some([*pages[:PLAIN], *FORMS], 6):
         visit.go(address)
         page.evaluate(AXE)
         found = violations(page, RULES)
@@ -156,7 +161,7 @@ def test_the_tab_key_goes_as_one_reads_is_always_in_sight_and_is_caught_nowhere(
 ) -> None:
     page = (visit := enter(APPROVING, size=size)).page
     broken = {}
-    for address in some([*pages[:PLAIN], "/alerts", "/agents", "/policy", "/passkeys", "/?change=handover"], 6):
+    for address in some([*pages[:PLAIN], *FORMS], 6):
         visit.go(address)
         page.wait_for_load_state("load")
         page.evaluate(WATCHED)
