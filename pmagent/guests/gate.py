@@ -10,15 +10,14 @@ import asyncio
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple, Protocol, TypeVar
 
 import anyio
 import anyio.to_thread
 import msgspec
-from msgspec import Meta
 
 from pmagent.actors.core.actor import StoredBlob
 from pmagent.actors.core.intake import Intake
@@ -40,19 +39,19 @@ from pmagent.contracts.guests import (
     GuestChanged,
     GuestDefinitionsRead,
     GuestFact,
-    GuestMode,
     GuestPolicyRead,
     GuestSessionEnded,
     GuestSessionStarted,
     GuestWaitEnded,
 )
 from pmagent.events.errors import PmagentError
-from pmagent.events.event import Event
+from pmagent.events.event import Draft, Event
 from pmagent.guests import dialects
 from pmagent.guests.definitions import Watch, file_digest, marks_of
 from pmagent.guests.dialects import Printed, refusal
-from pmagent.guests.harnesses import too_old
+from pmagent.guests.files import Moment
 from pmagent.guests.keys import digest_of, log_key, session_of
+from pmagent.guests.messages import BadHook, Message, heard_of, understood
 from pmagent.guests.processes import Processes, started_headless
 from pmagent.guests.proof import held, unseen
 from pmagent.guests.transcripts import only_call_of_its_turn
@@ -68,8 +67,37 @@ LOOK_SECONDS: Final = 0.05
 """The policy's files are looked at so often: a change of them holds after so long."""
 HOOK: Final = "hook"
 """The actor of facts that hooks bring."""
+ANSWERS_KEPT: Final = 1000
+"""So many different answers are remembered as they are printed."""
 Gone = Callable[[], "asyncio.Future[None]"]
 """-> what is done when the hook has gone."""
+
+
+class Hook(Protocol):
+    """A hook that waits for an answer: its line, and the process that asks."""
+
+    line: bytes
+    pid: int
+
+    def answered(self, printed: bytes) -> None:
+        """Give it the line to print."""
+
+    def wait(self, printed: Coroutine[Any, Any, bytes]) -> None:
+        """Give it that line later."""
+
+    def gone(self) -> asyncio.Future[None]:
+        """Done when it has gone."""
+
+
+class _Heard(NamedTuple):
+    """What a hook says, as it is recorded."""
+
+    hook: Hook
+    message: Message
+    heard: dialects.Asked | dialects.Finished
+    session: str
+    draft: Draft
+
 
 _canonical: Final = msgspec.json.Encoder(order="sorted").encode
 
@@ -78,28 +106,6 @@ def _log() -> Any:
     import structlog  # a host for one command loads none
 
     return structlog.get_logger("pmagent")
-
-
-class Message(msgspec.Struct, frozen=True, kw_only=True):
-    """A hook's line. ``wait``: for how many seconds its harness lets it wait; ``seen``: when it was left in the
-    spool; ``wall``: the wall whose relay passed it on."""
-
-    v: Literal[1]
-    harness: str
-    event: Annotated[str, Meta(max_length=NAME_CHARS_MAX)]
-    mode: GuestMode
-    wait: Annotated[float, Meta(ge=0)] = 0.0
-    version: str = ""
-    wall: str = ""
-    payload: dict[str, Any]
-    seen: Annotated[str, Meta(max_length=32)] = ""
-
-
-_decode: Final = msgspec.json.Decoder(Message).decode
-
-
-class BadHook(PmagentError, exit_code=2):
-    """A hook's line is none."""
 
 
 class Gate:
@@ -131,19 +137,76 @@ class Gate:
 
     async def answered(self, host: Host, line: bytes, pid: int, gone: Gone) -> bytes:
         """The hook's output, as a line."""
-        mode = "enforce"
         try:
             message = understood(line)
-            mode = message.mode
-            printed = await self._printed(host, message, line, pid, gone)
         except PmagentError as error:
-            printed = refusal(f"pmagent: {error.message}; {error.hint}")
-        except Exception:  # noqa: BLE001 - whatever goes wrong here, the hook must be told to refuse
-            _log().exception("a bug in pmagent: a hook is refused")
-            printed = refusal("pmagent: a bug in the daemon; its log says where")
-        if mode == "observe":
-            printed = dialects.SILENT
-        return msgspec.json.encode(printed) + b"\n"
+            return _encoded(_refused(error))
+        return await _told(message, self._printed(host, message, line, pid, gone))
+
+    def at_once(self, host: Host, hooks: Sequence[Hook]) -> Sequence[Hook]:
+        """Record what these hooks say together, and answer each when that is durable. Returns those that are to be
+        ``answered`` by themselves, because something has to be done first; nothing of them is recorded.
+
+        Questions about the machine are asked once for all, after the last hook has spoken."""
+        if not self._policy_stands():
+            return hooks
+        moment: Moment = {}
+        heard, others = list[_Heard](), list[Hook]()
+        for hook in hooks:
+            try:
+                one = self._heard(host, hook, moment)
+            except Exception:  # noqa: BLE001 - it comes again where the hook is answered by itself, and is told there
+                one = None
+            if one is None:
+                others.append(hook)
+            else:
+                heard.append(one)
+        if heard:
+            try:
+                told, durable = host.runtime.react_all([one.draft for one in heard])
+            except Exception:  # noqa: BLE001 - the log takes nothing more, and each is told why
+                return hooks
+            others += [one.hook for one in heard[len(told) :]]
+            durable.add_done_callback(partial(self._durable, host, [*zip(heard, told, strict=False)]))
+        return others
+
+    def _heard(self, host: Host, hook: Hook, moment: Moment) -> _Heard | None:
+        """What a hook says, as it can be recorded; None where something has to be done first."""
+        if len(hook.line) > SMALL_BYTES:
+            return None
+        message = understood(hook.line)
+        heard = heard_of(message)
+        if not isinstance(heard, dialects.Asked | dialects.Finished):
+            return None
+        session = session_of(heard.session)
+        fact: GuestFact | None
+        if isinstance(heard, dialects.Finished):
+            fact, rest = _finished(heard, _common(message, session))
+        elif self._goes_by_definitions(message) and not self._watch.rests:
+            return None
+        else:
+            fact, rest = self._asked(host, message, heard, _common(message, session), moment)
+        if rest:
+            return None
+        self.processes.note(session, hook.pid, fresh=False, itself=message.harness == "script")
+        return _Heard(hook, message, heard, session, host.runtime.intake.own_fact(fact, self._id(), HOOK, session))
+
+    def _durable(
+        self, host: Host, heard: Sequence[tuple[_Heard, Sequence[Event]]], durable: asyncio.Future[Sequence[Event]]
+    ) -> None:
+        """Answer hooks whose words are durable, or never will be."""
+        error = durable.exception()
+        for one, events in heard:
+            message, hook = one.message, one.hook
+            if error is not None:
+                hook.answered(_line(message, _refused(error)))
+            elif isinstance(one.heard, dialects.Finished):
+                hook.answered(_line(message, dialects.SILENT))
+            elif (printed := _settled(message, events)) is not None:
+                hook.answered(_line(message, printed))
+            else:
+                defers = partial(_deferrable, message, one.heard, hook.pid)
+                hook.wait(_told(message, self._held(host, message, one.session, events, hook.gone, defers)))
 
     async def _printed(
         self, host: Host, message: Message, line: bytes, pid: int, gone: Gone
@@ -166,21 +229,18 @@ class Gate:
             return _answer(message, "deny", why)
         if not isinstance(heard, dialects.Asked):
             return dialects.answer(message.harness, message.event, "none", "")
-        return await self._verdict(host, message, session, events, gone, partial(_deferrable, message, heard, pid))
+        printed = _settled(message, events)
+        if printed is not None:
+            return printed
+        return await self._held(host, message, session, events, gone, partial(_deferrable, message, heard, pid))
 
-    async def _verdict(
+    async def _held(
         self, host: Host, message: Message, session: str, events: Sequence[Event], gone: Gone,
         deferrable: Callable[[], bool],
     ) -> Printed:  # fmt: skip
+        """The answer to a call about which operators decide."""
         position = events[0].position
-        told = [one.data for one in events]
-        decided = next((one for one in told if type(one) is GuestCallDecided), None)
-        if decided is None or RequestRefused in map(type, told):
-            return _answer(message, "deny", "pmagent: its judge is halted; pmagent status says why")
-        if message.mode == "observe":
-            return dialects.SILENT
-        if decided.answer != "ask":
-            return _answer(message, decided.answer, said(decided))
+        decided = next(one.data for one in events if isinstance(one.data, GuestCallDecided))
         how = await self._waited(host, session, position, min(message.wait, WAIT_SECONDS_MAX), gone, deferrable)
         if how == "allow":
             return _answer(message, "allow", f"pmagent: approved ({position})")
@@ -228,14 +288,14 @@ class Gate:
         return await host.runtime.react(draft)
 
     async def _fact(self, host: Host, message: Message, session: str, heard: dialects.Heard) -> GuestFact:
-        common: dict[str, Any] = {"session": session}
-        if message.seen:
-            common |= {"source": "spool", "seen": message.seen}
+        common = _common(message, session)
         match heard:
             case dialects.Asked():
-                return await self._asked(host, message, heard, common)
+                asked, rest = self._asked(host, message, heard, common, {})
+                return await _with_blob(host, asked, "input", rest)
             case dialects.Finished():
-                return await _finished(host, heard, common)
+                ended, rest = _finished(heard, common)
+                return await _with_blob(host, ended, "output", rest)
             case dialects.Started():
                 return GuestSessionStarted(
                     **common, harness=_harness(message.harness), mode=message.mode, cwd=heard.cwd[:PATH_CHARS_MAX],
@@ -256,25 +316,25 @@ class Gate:
                 )  # fmt: skip
         raise BadHook("this event of a hook is not recorded", "report it")
 
-    async def _asked(
-        self, host: Host, message: Message, heard: dialects.Asked, common: dict[str, Any]
-    ) -> GuestCallAsked:
+    def _asked(
+        self, host: Host, message: Message, heard: dialects.Asked, common: dict[str, Any], moment: Moment
+    ) -> tuple[GuestCallAsked, bytes]:
+        """The fact of a call, and its input, where that is too large to stand in it."""
         from pmagent.guests.facts import look  # with its parser: only who hears of calls needs it
 
         harness = _harness(message.harness)
         facts = look(
             harness, common["session"], heard.agent, heard.agent_type, heard.tool, heard.tool_input, heard.server,
-            heard.cwd, str(host.layout.workspace), cedar=self._cedar,
+            heard.cwd, str(host.layout.workspace), cedar=self._cedar, moment=moment,
         )  # fmt: skip
         content = _canonical(heard.tool_input)
-        given: dict[str, Any] = {"input": heard.tool_input, "input_size": len(content)}
-        if len(content) > INLINE_BYTES:
-            stored = await anyio.to_thread.run_sync(_stored, host.runtime.intake, content)
-            given = {"input_sha256": stored.sha256, "input_size": stored.size, "input_kept": True}
-        return GuestCallAsked(
-            **common, **given, call=_name(heard.call), facts=facts, mode=message.mode, needs_start=True,
+        large = len(content) > INLINE_BYTES
+        fact = GuestCallAsked(
+            **common, input=None if large else heard.tool_input, input_size=len(content), call=_name(heard.call),
+            facts=facts, mode=message.mode, needs_start=True,
             digest=digest_of(self.key(host), harness, common["session"], heard),
         )  # fmt: skip
+        return fact, content if large else b""
 
     async def _ended(
         self, host: Host, message: Message, heard: dialects.Ended, common: dict[str, Any]
@@ -302,13 +362,17 @@ class Gate:
     async def _follow_definitions(self, host: Host, message: Message, session: str, *, at_once: bool = False) -> None:
         """Record what the session's harness goes by, if that is not what was recorded last. Behind a wall it is what
         the wall gives it."""
-        if message.wall or message.harness == "script" or not self._watch.due(at_once=at_once):
+        if not self._goes_by_definitions(message) or not self._watch.due(at_once=at_once):
             return
         last = host.runtime.engine.states[GUESTS].definitions.get(message.harness)
         found = await anyio.to_thread.run_sync(self._watch.news, message.harness, host.layout, last)
         if found is not None:
             fact = GuestDefinitionsRead(session=session, harness=_harness(message.harness), definitions=found)
             await host.runtime.append(fact, self._id(), HOOK, session)
+
+    @staticmethod
+    def _goes_by_definitions(message: Message) -> bool:
+        return not message.wall and message.harness != "script"
 
     # --- key and policy -------------------------------------------------------------------------------------------
 
@@ -320,14 +384,26 @@ class Gate:
 
     async def follow_policy(self, host: Host, *, at_once: bool = False) -> None:
         """Record the policy if its files are not as they were."""
-        now = time.monotonic()
-        if self._paths and not at_once and now < self._looked + LOOK_SECONDS:
+        if not at_once and self._policy_stands():
             return
-        if not self._paths or marks_of(self._paths) != self._marks:
+        now = time.monotonic()
+        if not self._stands():
             async with self._reading:  # whoever else asks waits: it holds for them, too
-                if not self._paths or marks_of(self._paths) != self._marks:
+                if not self._stands():
                     await self._read_policy(host)
         self._looked = now
+
+    def _policy_stands(self) -> bool:
+        """Whether the policy's files are as they were read, as of a moment ago."""
+        now = time.monotonic()
+        if self._paths and now < self._looked + LOOK_SECONDS:
+            return True
+        if stands := self._stands():
+            self._looked = now
+        return stands
+
+    def _stands(self) -> bool:
+        return bool(self._paths) and marks_of(self._paths) == self._marks
 
     async def _read_policy(self, host: Host) -> None:
         from pmagent.events.user_state import ACCEPTED
@@ -351,43 +427,34 @@ def resources(_: Mapping[str, str]) -> Iterable[object]:
     return (Gate(),)
 
 
-def understood(line: bytes) -> Message:
-    """A hook's line. Raises BadHook."""
-    try:
-        return _decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadHook(f"the hook's line is not understood: {error}", "run pmagent connect again") from None
-
-
-def heard_of(message: Message) -> dialects.Heard:
-    """The message in neutral shape. A script sends that shape itself."""
-    if message.harness != "script":
-        if message.mode == "enforce" and too_old(message.harness, message.version):
-            why = f"{message.harness} {message.version} lets tools run when a hook fails: update it"
-            return dialects.Unheard(why=why)
-        return dialects.read(message.harness, message.event, message.payload)
-    try:
-        return msgspec.convert(message.payload, dialects.Started | dialects.Asked | dialects.Finished | dialects.Ended)
-    except msgspec.ValidationError as error:
-        return dialects.Unheard(why=f"a script said what has no known form: {error}")
-
-
 @lru_cache(maxsize=32)
 def _harness(name: str) -> Harness:
     known: Harness = msgspec.convert(name, Harness)
     return known
 
 
-async def _finished(host: Host, heard: dialects.Finished, common: dict[str, Any]) -> GuestCallEnded:
+def _finished(heard: dialects.Finished, common: dict[str, Any]) -> tuple[GuestCallEnded, bytes]:
+    """The fact of a call's end, and its output, where that is too large to stand in it."""
     said = heard.output if isinstance(heard.output, str) else _canonical(heard.output).decode()
-    given: dict[str, Any] = {"output": said, "output_size": len(said.encode("utf-8", "replace"))}
-    if len(said) > TEXT_CHARS_MAX // 2:
-        stored = await anyio.to_thread.run_sync(_stored, host.runtime.intake, said.encode("utf-8", "replace"))
-        given = {"output_sha256": stored.sha256, "output_size": stored.size, "output_kept": True}
-    return GuestCallEnded(
-        **common, **given, call=_name(heard.call), tool=_name(heard.tool), agent=_name(heard.agent), ok=heard.ok,
-        duration_ms=max(0, heard.duration_ms), started=_name(heard.started),
+    content, large = said.encode("utf-8", "replace"), len(said) > TEXT_CHARS_MAX // 2
+    fact = GuestCallEnded(
+        **common, output="" if large else said, output_size=len(content), call=_name(heard.call),
+        tool=_name(heard.tool), agent=_name(heard.agent), ok=heard.ok, duration_ms=max(0, heard.duration_ms),
+        started=_name(heard.started),
     )  # fmt: skip
+    return fact, content if large else b""
+
+
+F = TypeVar("F", bound=GuestFact)
+
+
+async def _with_blob(host: Host, fact: F, name: str, content: bytes) -> F:
+    """The fact with its large content as a blob."""
+    if not content:
+        return fact
+    stored = await anyio.to_thread.run_sync(_stored, host.runtime.intake, content)
+    fields: dict[str, Any] = {f"{name}_sha256": stored.sha256, f"{name}_size": stored.size, f"{name}_kept": True}
+    return msgspec.structs.replace(fact, **fields)
 
 
 def _stored(intake: Intake, content: bytes) -> StoredBlob:
@@ -405,11 +472,54 @@ def _deferrable(message: Message, heard: dialects.Asked, pid: int) -> bool:
     )  # fmt: skip
 
 
+async def _told(message: Message, printed: Awaitable[Printed]) -> bytes:
+    """The line that a hook prints: whatever goes wrong refuses, and in mode observe holds nothing up."""
+    try:
+        found = await printed
+    except PmagentError as error:
+        found = _refused(error)
+    except Exception:  # noqa: BLE001 - whatever goes wrong here, the hook must be told to refuse
+        _log().exception("a bug in pmagent: a hook is refused")
+        found = refusal("pmagent: a bug in the daemon; its log says where")
+    return _line(message, found)
+
+
+def _refused(error: BaseException) -> Printed:
+    if isinstance(error, PmagentError):
+        return refusal(f"pmagent: {error.message}; {error.hint}")
+    return refusal(f"pmagent: {type(error).__name__}")
+
+
+def _settled(message: Message, events: Sequence[Event]) -> Printed | None:
+    """The answer to a call; None: operators decide."""
+    told = [one.data for one in events]
+    decided = next((one for one in told if type(one) is GuestCallDecided), None)
+    if decided is None or RequestRefused in map(type, told):
+        return _answer(message, "deny", "pmagent: its judge is halted; pmagent status says why")
+    if message.mode == "observe":
+        return dialects.SILENT
+    return _answer(message, decided.answer, said(decided)) if decided.answer != "ask" else None
+
+
+def _line(message: Message, printed: Printed) -> bytes:
+    return _encoded(dialects.SILENT if message.mode == "observe" else printed)
+
+
+@lru_cache(maxsize=ANSWERS_KEPT)
+def _encoded(printed: Printed) -> bytes:
+    return msgspec.json.encode(printed) + b"\n"
+
+
 def _answer(message: Message, answer: Answer | Literal["defer"], reason: str) -> Printed:
-    if message.harness == "script":
+    return _answer_of(message.harness, message.event, answer, reason)
+
+
+@lru_cache(maxsize=ANSWERS_KEPT)
+def _answer_of(harness: str, event: str, answer: Answer | Literal["defer"], reason: str) -> Printed:
+    if harness == "script":
         said = msgspec.json.encode({"answer": answer, "reason": reason}).decode()
         return Printed(0 if answer == "allow" else 2, said + "\n", "")
-    return dialects.answer(message.harness, message.event, answer, reason)
+    return dialects.answer(harness, event, answer, reason)
 
 
 def _number(host: Host, events: Sequence[Event], position: int) -> int:
@@ -417,6 +527,10 @@ def _number(host: Host, events: Sequence[Event], position: int) -> int:
     asked = events[0].data
     found: int = host.runtime.engine.states[GUESTS].usable(asked, events[0].time, given=False)
     return found or position
+
+
+def _common(message: Message, session: str) -> dict[str, Any]:
+    return {"session": session, "source": "spool", "seen": message.seen} if message.seen else {"session": session}
 
 
 def _name(text: str) -> str:
