@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 
@@ -85,7 +85,7 @@ def look(
     where, home = _workspace(root) if root else "", os.environ.get("HOME", "")
     key = (harness, agent, agent_type, tool, server, cwd, where, home, _kept(tool, tool_input))
     known = _seen.get(key) if key[-1] else None
-    if known is None or not same(known.questions, now_asked):
+    if known is None or not _stands(known, now_asked):
         known = _look(key, tool_input, now_asked)
     call = msgspec.structs.replace(
         known.call, session=session, branch=answer(now_asked, (checked_out, known.folder)),
@@ -95,7 +95,7 @@ def look(
     return msgspec.structs.replace(call, opinion=opinion_of(call, files)) if files else call
 
 
-class _Seen(NamedTuple):
+class _Seen(msgspec.Struct, frozen=True, eq=False):
     """A call of no session that was looked at, where its branch is to be asked for, and all that it depends on."""
 
     call: Call
@@ -105,6 +105,15 @@ class _Seen(NamedTuple):
 
 _seen: Final[dict[tuple[Any, ...], _Seen]] = {}
 """Agents make the same calls again and again. Those facts are the same if the files are."""
+
+
+def _stands(seen: _Seen, moment: Moment) -> bool:
+    """Whether all that it depends on is as it was: asked once in a moment."""
+    asked = (same, seen)
+    stands = moment.get(asked)
+    if stands is None:
+        stands = moment[asked] = same(seen.questions, moment)
+    return bool(stands)
 
 
 def _kept(tool: str, tool_input: Mapping[str, Any]) -> bytes:

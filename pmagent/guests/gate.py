@@ -151,10 +151,10 @@ class Gate:
         if not self._policy_stands():
             return hooks
         moment: Moment = {}
-        heard, others = list[_Heard](), list[Hook]()
+        heard, others, looked = list[_Heard](), list[Hook](), self._watch.rests
         for hook in hooks:
             try:
-                one = self._heard(host, hook, moment)
+                one = self._heard(host, hook, moment, looked=looked or bool(others))
             except Exception:  # noqa: BLE001 - it comes again where the hook is answered by itself, and is told there
                 one = None
             if one is None:
@@ -170,8 +170,9 @@ class Gate:
             durable.add_done_callback(partial(self._durable, host, [*zip(heard, told, strict=False)]))
         return others
 
-    def _heard(self, host: Host, hook: Hook, moment: Moment) -> _Heard | None:
-        """What a hook says, as it can be recorded; None where something has to be done first."""
+    def _heard(self, host: Host, hook: Hook, moment: Moment, *, looked: bool) -> _Heard | None:
+        """What a hook says, as it can be recorded; None where something has to be done first. Unless definitions were
+        ``looked`` at a moment ago, who asks does that."""
         if len(hook.line) > SMALL_BYTES:
             return None
         message = understood(hook.line)
@@ -182,7 +183,7 @@ class Gate:
         fact: GuestFact | None
         if isinstance(heard, dialects.Finished):
             fact, rest = _finished(heard, _common(message, session))
-        elif self._goes_by_definitions(message) and not self._watch.rests:
+        elif not looked and self._goes_by_definitions(message):
             return None
         else:
             fact, rest = self._asked(host, message, heard, _common(message, session), moment)

@@ -31,7 +31,7 @@ TAKEN_SECONDS: Final = 0.1
 LINE_SECONDS: Final = 10.0
 """So long a hook may take to send its line."""
 
-BURST: Final = 16
+BURST: Final = 32
 """So many connections are taken in one turn of the event loop at most."""
 _CHUNK: Final = 64 * 1024
 
