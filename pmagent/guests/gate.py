@@ -10,32 +10,26 @@ import asyncio
 import os
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
-from functools import lru_cache, partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, lru_cache, partial
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, Literal, NamedTuple
 
 import anyio
 import anyio.to_thread
 import msgspec
 
-from pmagent.actors.core.actor import StoredBlob
-from pmagent.actors.core.intake import Intake
-from pmagent.actors.guests.shown import asks, said
-from pmagent.contracts.effect import RequestRefused
-from pmagent.contracts.guest_calls import Answer, Harness
+from pmagent.actors.guests.shown import asks
+from pmagent.contracts.guest_calls import Call, Harness
 from pmagent.contracts.guests import (
     GUESTS,
-    NAME_CHARS_MAX,
     PATH_CHARS_MAX,
-    TEXT_CHARS_MAX,
     GuestAgentStarted,
     GuestAgentStopped,
     GuestApprovalUsed,
     GuestCallAsked,
     GuestCallClosed,
     GuestCallDecided,
-    GuestCallEnded,
     GuestChanged,
     GuestDefinitionsRead,
     GuestFact,
@@ -47,14 +41,25 @@ from pmagent.contracts.guests import (
 from pmagent.events.errors import PmagentError
 from pmagent.events.event import Draft, Event
 from pmagent.guests import dialects
+from pmagent.guests.answering import (
+    Gone,
+    Hook,
+    answer_to,
+    deferrable,
+    encoded,
+    line_of,
+    refused,
+    settled,
+    told_by,
+)  # fmt: skip
 from pmagent.guests.definitions import Watch, file_digest, marks_of
 from pmagent.guests.dialects import Printed, refusal
 from pmagent.guests.files import Moment
 from pmagent.guests.keys import digest_of, log_key, session_of
 from pmagent.guests.messages import BadHook, Message, heard_of, understood
-from pmagent.guests.processes import Processes, started_headless
+from pmagent.guests.processes import Processes
 from pmagent.guests.proof import held, unseen
-from pmagent.guests.transcripts import only_call_of_its_turn
+from pmagent.guests.recording import common_of, finished, named, with_blob
 from pmagent.projections.guests.sessions import GuestSessions, begun_at
 from pmagent.service.host import Host
 
@@ -67,27 +72,6 @@ LOOK_SECONDS: Final = 0.05
 """The policy's files are looked at so often: a change of them holds after so long."""
 HOOK: Final = "hook"
 """The actor of facts that hooks bring."""
-ANSWERS_KEPT: Final = 1000
-"""So many different answers are remembered as they are printed."""
-Gone = Callable[[], "asyncio.Future[None]"]
-"""-> what is done when the hook has gone."""
-
-
-class Hook(Protocol):
-    """A hook that waits for an answer: its line, and the process that asks."""
-
-    line: bytes
-    pid: int
-
-    def answered(self, printed: bytes) -> None:
-        """Give it the line to print."""
-
-    def wait(self, printed: Coroutine[Any, Any, bytes]) -> None:
-        """Give it that line later."""
-
-    def gone(self) -> asyncio.Future[None]:
-        """Done when it has gone."""
-
 
 class _Heard(NamedTuple):
     """What a hook says, as it is recorded."""
@@ -140,8 +124,8 @@ class Gate:
         try:
             message = understood(line)
         except PmagentError as error:
-            return _encoded(_refused(error))
-        return await _told(message, self._printed(host, message, line, pid, gone))
+            return encoded(refused(error))
+        return await told_by(message, self._printed(host, message, line, pid, gone))
 
     def at_once(self, host: Host, hooks: Sequence[Hook]) -> Sequence[Hook]:
         """Record what these hooks say together, and answer each when that is durable. Returns those that are to be
@@ -182,11 +166,11 @@ class Gate:
         session = session_of(heard.session)
         fact: GuestFact | None
         if isinstance(heard, dialects.Finished):
-            fact, rest = _finished(heard, _common(message, session))
+            fact, rest = finished(heard, common_of(message, session))
         elif not looked and self._goes_by_definitions(message):
             return None
         else:
-            fact, rest = self._asked(host, message, heard, _common(message, session), moment)
+            fact, rest = self._asked(host, message, heard, common_of(message, session), moment)
         if rest:
             return None
         self.processes.note(session, hook.pid, fresh=False, itself=message.harness == "script")
@@ -200,14 +184,14 @@ class Gate:
         for one, events in heard:
             message, hook = one.message, one.hook
             if error is not None:
-                hook.answered(_line(message, _refused(error)))
+                hook.answered(line_of(message, refused(error)))
             elif isinstance(one.heard, dialects.Finished):
-                hook.answered(_line(message, dialects.SILENT))
-            elif (printed := _settled(message, events)) is not None:
-                hook.answered(_line(message, printed))
+                hook.answered(line_of(message, dialects.SILENT))
+            elif (printed := settled(message, events)) is not None:
+                hook.answered(line_of(message, printed))
             else:
-                defers = partial(_deferrable, message, one.heard, hook.pid)
-                hook.wait(_told(message, self._held(host, message, one.session, events, hook.gone, defers)))
+                defers = partial(deferrable, message, one.heard, hook.pid)
+                hook.wait(told_by(message, self._held(host, message, one.session, events, hook.gone, defers)))
 
     async def _printed(
         self, host: Host, message: Message, line: bytes, pid: int, gone: Gone
@@ -227,13 +211,13 @@ class Gate:
             await self._follow_definitions(host, message, session, at_once=True)
         if isinstance(heard, dialects.Changed) and message.mode == "enforce":
             why = "pmagent: settings of a session under control stay as they are; end it, change them, and start anew"
-            return _answer(message, "deny", why)
+            return answer_to(message, "deny", why)
         if not isinstance(heard, dialects.Asked):
             return dialects.answer(message.harness, message.event, "none", "")
-        printed = _settled(message, events)
+        printed = settled(message, events)
         if printed is not None:
             return printed
-        return await self._held(host, message, session, events, gone, partial(_deferrable, message, heard, pid))
+        return await self._held(host, message, session, events, gone, partial(deferrable, message, heard, pid))
 
     async def _held(
         self, host: Host, message: Message, session: str, events: Sequence[Event], gone: Gone,
@@ -244,8 +228,8 @@ class Gate:
         decided = next(one.data for one in events if isinstance(one.data, GuestCallDecided))
         how = await self._waited(host, session, position, min(message.wait, WAIT_SECONDS_MAX), gone, deferrable)
         if how == "allow":
-            return _answer(message, "allow", f"pmagent: approved ({position})")
-        return _answer(message, how, asks(decided, _number(host, events, position)))
+            return answer_to(message, "allow", f"pmagent: approved ({position})")
+        return answer_to(message, how, asks(decided, _number(host, events, position)))
 
     async def _waited(
         self, host: Host, session: str, position: int, seconds: float, gone: Gone, deferrable: Callable[[], bool]
@@ -289,30 +273,30 @@ class Gate:
         return await host.runtime.react(draft)
 
     async def _fact(self, host: Host, message: Message, session: str, heard: dialects.Heard) -> GuestFact:
-        common = _common(message, session)
+        common = common_of(message, session)
         match heard:
             case dialects.Asked():
                 asked, rest = self._asked(host, message, heard, common, {})
-                return await _with_blob(host, asked, "input", rest)
+                return await with_blob(host.runtime.intake, asked, "input", rest)
             case dialects.Finished():
-                ended, rest = _finished(heard, common)
-                return await _with_blob(host, ended, "output", rest)
+                ended, rest = finished(heard, common)
+                return await with_blob(host.runtime.intake, ended, "output", rest)
             case dialects.Started():
                 return GuestSessionStarted(
                     **common, harness=_harness(message.harness), mode=message.mode, cwd=heard.cwd[:PATH_CHARS_MAX],
-                    version=_name(heard.version or message.version), model=_name(heard.model), how=_name(heard.source),
-                    wall=_name(message.wall),
+                    version=named(heard.version or message.version), model=named(heard.model), how=named(heard.source),
+                    wall=named(message.wall),
                 )  # fmt: skip
             case dialects.Ended():
                 return await self._ended(host, message, heard, common)
             case dialects.Spawned():
-                return GuestAgentStarted(**common, agent=_name(heard.agent), agent_type=_name(heard.agent_type))
+                return GuestAgentStarted(**common, agent=named(heard.agent), agent_type=named(heard.agent_type))
             case dialects.Stopped():
-                return GuestAgentStopped(**common, agent=_name(heard.agent), agent_type=_name(heard.agent_type))
+                return GuestAgentStopped(**common, agent=named(heard.agent), agent_type=named(heard.agent_type))
             case dialects.Changed():
                 digest = await anyio.to_thread.run_sync(file_digest, heard.path)
                 return GuestChanged(
-                    **common, what=_name(heard.what), path=heard.path[:PATH_CHARS_MAX], digest=digest,
+                    **common, what=named(heard.what), path=heard.path[:PATH_CHARS_MAX], digest=digest,
                     refused=message.mode == "enforce",
                 )  # fmt: skip
         raise BadHook("this event of a hook is not recorded", "report it")
@@ -321,17 +305,15 @@ class Gate:
         self, host: Host, message: Message, heard: dialects.Asked, common: dict[str, Any], moment: Moment
     ) -> tuple[GuestCallAsked, bytes]:
         """The fact of a call, and its input, where that is too large to stand in it."""
-        from pmagent.guests.facts import look  # with its parser: only who hears of calls needs it
-
         harness = _harness(message.harness)
-        facts = look(
+        facts = _look()(
             harness, common["session"], heard.agent, heard.agent_type, heard.tool, heard.tool_input, heard.server,
             heard.cwd, str(host.layout.workspace), cedar=self._cedar, moment=moment,
         )  # fmt: skip
         content = _canonical(heard.tool_input)
         large = len(content) > INLINE_BYTES
         fact = GuestCallAsked(
-            **common, input=None if large else heard.tool_input, input_size=len(content), call=_name(heard.call),
+            **common, input=None if large else heard.tool_input, input_size=len(content), call=named(heard.call),
             facts=facts, mode=message.mode, needs_start=True,
             digest=digest_of(self.key(host), harness, common["session"], heard),
         )  # fmt: skip
@@ -352,7 +334,7 @@ class Gate:
             id = f"guest.unseen:{session}:{call.agent}:{call.call}"
             await host.runtime.append(fact, id, HOOK, session)
         return GuestSessionEnded(
-            **common, reason=_name(heard.reason), transcript=proof.transcript, calls=proof.calls,
+            **common, reason=named(heard.reason), transcript=proof.transcript, calls=proof.calls,
             unseen=len(proof.unseen),
         )  # fmt: skip
 
@@ -434,95 +416,6 @@ def _harness(name: str) -> Harness:
     return known
 
 
-def _finished(heard: dialects.Finished, common: dict[str, Any]) -> tuple[GuestCallEnded, bytes]:
-    """The fact of a call's end, and its output, where that is too large to stand in it."""
-    said = heard.output if isinstance(heard.output, str) else _canonical(heard.output).decode()
-    content, large = said.encode("utf-8", "replace"), len(said) > TEXT_CHARS_MAX // 2
-    fact = GuestCallEnded(
-        **common, output="" if large else said, output_size=len(content), call=_name(heard.call),
-        tool=_name(heard.tool), agent=_name(heard.agent), ok=heard.ok, duration_ms=max(0, heard.duration_ms),
-        started=_name(heard.started),
-    )  # fmt: skip
-    return fact, content if large else b""
-
-
-F = TypeVar("F", bound=GuestFact)
-
-
-async def _with_blob(host: Host, fact: F, name: str, content: bytes) -> F:
-    """The fact with its large content as a blob."""
-    if not content:
-        return fact
-    stored = await anyio.to_thread.run_sync(_stored, host.runtime.intake, content)
-    fields: dict[str, Any] = {f"{name}_sha256": stored.sha256, f"{name}_size": stored.size, f"{name}_kept": True}
-    return msgspec.structs.replace(fact, **fields)
-
-
-def _stored(intake: Intake, content: bytes) -> StoredBlob:
-    stream = intake.stream()
-    stream.write(content)
-    return stream.finish()
-
-
-def _deferrable(message: Message, heard: dialects.Asked, pid: int) -> bool:
-    """Whether the harness puts the call off when it is told to: else it would let the tool run (at a terminal), or
-    forget it (of several calls in a turn, or a subagent's)."""
-    return (
-        message.harness == "claude" and not message.wall and not heard.agent and started_headless(pid)
-        and only_call_of_its_turn(Path(heard.transcript), heard.call)
-    )  # fmt: skip
-
-
-async def _told(message: Message, printed: Awaitable[Printed]) -> bytes:
-    """The line that a hook prints: whatever goes wrong refuses, and in mode observe holds nothing up."""
-    try:
-        found = await printed
-    except PmagentError as error:
-        found = _refused(error)
-    except Exception:  # noqa: BLE001 - whatever goes wrong here, the hook must be told to refuse
-        _log().exception("a bug in pmagent: a hook is refused")
-        found = refusal("pmagent: a bug in the daemon; its log says where")
-    return _line(message, found)
-
-
-def _refused(error: BaseException) -> Printed:
-    if isinstance(error, PmagentError):
-        return refusal(f"pmagent: {error.message}; {error.hint}")
-    return refusal(f"pmagent: {type(error).__name__}")
-
-
-def _settled(message: Message, events: Sequence[Event]) -> Printed | None:
-    """The answer to a call; None: operators decide."""
-    told = [one.data for one in events]
-    decided = next((one for one in told if type(one) is GuestCallDecided), None)
-    if decided is None or RequestRefused in map(type, told):
-        return _answer(message, "deny", "pmagent: its judge is halted; pmagent status says why")
-    if message.mode == "observe":
-        return dialects.SILENT
-    return _answer(message, decided.answer, said(decided)) if decided.answer != "ask" else None
-
-
-def _line(message: Message, printed: Printed) -> bytes:
-    return _encoded(dialects.SILENT if message.mode == "observe" else printed)
-
-
-@lru_cache(maxsize=ANSWERS_KEPT)
-def _encoded(printed: Printed) -> bytes:
-    return msgspec.json.encode(printed) + b"\n"
-
-
-def _answer(message: Message, answer: Answer | Literal["defer"], reason: str) -> Printed:
-    return _answer_of(message.harness, message.event, answer, reason)
-
-
-@lru_cache(maxsize=ANSWERS_KEPT)
-def _answer_of(harness: str, event: str, answer: Answer | Literal["defer"], reason: str) -> Printed:
-    if harness == "script":
-        said = msgspec.json.encode({"answer": answer, "reason": reason}).decode()
-        return Printed(0 if answer == "allow" else 2, said + "\n", "")
-    return dialects.answer(harness, event, answer, reason)
-
-
 def _number(host: Host, events: Sequence[Event], position: int) -> int:
     """The number of the approval that the call at ``position`` waited for."""
     asked = events[0].data
@@ -530,9 +423,8 @@ def _number(host: Host, events: Sequence[Event], position: int) -> int:
     return found or position
 
 
-def _common(message: Message, session: str) -> dict[str, Any]:
-    return {"session": session, "source": "spool", "seen": message.seen} if message.seen else {"session": session}
+@cache
+def _look() -> Callable[..., Call]:
+    from pmagent.guests.facts import look  # with its parser: only who hears of calls needs it
 
-
-def _name(text: str) -> str:
-    return text[:NAME_CHARS_MAX]
+    return look
