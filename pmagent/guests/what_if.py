@@ -138,9 +138,7 @@ def what_if(store: LogStore, policy: Policy, since: str = "", split_at: int = SP
         first = _part(store, policy, since, 1, middle, {})
         told = other()
     second = msgspec.json.decode(told, type=_Part) if told is not None else None
-    if second is None or any(first.labels.get(name, begun) != begun for name, begun in second.begun.items()):
-        second = _part(store, policy, since, middle + 1, tail, first.labels)
-    return _joined(first.found, second.found)
+    return _both(store, policy, since, first, second, middle, tail)
 
 
 class _Part(msgspec.Struct):
@@ -167,8 +165,17 @@ def _part(
     return _Part(found, begun, judged.labels)
 
 
+def _both(
+    store: LogStore, policy: Policy, since: str, first: _Part, second: _Part | None, middle: int, tail: int
+) -> Result:
+    """Two parts, one behind the other, as if they were one. The ``second`` is judged again where that has failed, or a
+    session came to it with labels of which it did not know."""
+    if second is None or any(first.labels.get(name, begun) != begun for name, begun in second.begun.items()):
+        second = _part(store, policy, since, middle + 1, tail, first.labels)
+    return _joined(first.found, second.found)
+
+
 def _joined(first: Result, second: Result) -> Result:
-    """Two parts, one behind the other, as if they were one."""
     for name in _COUNTS:
         setattr(first, name, getattr(first, name) + getattr(second, name))
     first.first = [*first.first, *second.first][:CHANGED_MAX]
