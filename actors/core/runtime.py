@@ -54,13 +54,13 @@ class Runtime:
     """A live engine over ``storage``. Use ``run``.
 
     ``live``: whether the lease of this process is live now, where several can reach the log; whoever keeps the lease
-    tells ``leased`` and ``lapsed``. ``failure`` is set when the log failed or the engine broke: effects are stopped,
-    nothing more is decided or written, and the process must end.
+    tells ``leased`` and ``lapsed``. ``elsewhere``: see ``Scheduler``. ``failure`` is set when the log failed or the
+    engine broke: effects are stopped, nothing more is decided or written, and the process must end.
     """
 
     def __init__(
         self, engine: Engine, storage: Storage, performers: Performers, intake: Intake, io: Io,
-        live: Callable[[], bool] | None = None,
+        live: Callable[[], bool] | None = None, elsewhere: Callable[[Event], bool] | None = None,
     ) -> None:
         self.engine = engine
         self.intake = intake
@@ -74,7 +74,7 @@ class Runtime:
         self._writer = Writer(storage, self._durable, self._fail)
         self._submitted = storage.tail().position
         self._live = live
-        self._scheduler = Scheduler(engine.effects, live)
+        self._scheduler = Scheduler(engine.effects, live, *(() if elsewhere is None else (elsewhere,)))
         self._unjudged: tuple[Unfinished, bool] | None = None
         """The effects to be judged under the first live lease."""
         # The scopes of this loop's backend: to have anyio look it up takes longer than all else that starts an effect.
@@ -291,6 +291,11 @@ class Runtime:
             (unfinished, unread), self._unjudged = self._unjudged, None
             self._carry_out(self._scheduler.recovered(unfinished, unread=unread))
         self._carry_out(self._scheduler.leased())
+
+    @property
+    def performing(self) -> bool:
+        """Whether any performer is at work."""
+        return bool(self._running)
 
     def lapsed(self, *, over: bool) -> None:
         """The lease is not live any more, or ``over``: performers are told to stop (``Scheduler.lapsed``)."""

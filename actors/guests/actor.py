@@ -26,6 +26,7 @@ from pmagent.actors.guests.state import (
     joined,
     policy_with,
     replace,
+    spent,
     with_session,
     without,
 )
@@ -105,6 +106,8 @@ class Guests:
                     for name, one in state.sessions.items()
                 }  # fmt: skip
                 return replace(state, policy=policy, sessions=named)
+            case GuestAnswerRequested(rule_uses=uses) if event.kind == "fact":
+                return replace(state, uses=uses)
             case KernelModeDecided(mode=mode) if event.kind == "decision":
                 return replace(state, mode=mode)
             case EffectsPaused() | EffectsResumed() if event.kind == "decision" and event.actor == "gate":
@@ -184,7 +187,8 @@ def _own(state: GuestsState, event: Event) -> GuestsState:
             if given.rule is None or session is None:
                 return state
             rules = [*session.rules, given.rule]
-            ruled = replace(session, rules=rules, policy=policy_with(state.policy, rules))
+            left = {**session.left, given.rule.id: state.uses} if state.uses else session.left
+            ruled = replace(session, rules=rules, policy=policy_with(state.policy, rules), left=left)
             return replace(state, sessions={**state.sessions, given.session: ruled})
         case GuestApprovalUsed(approval=number, call_asked=position):
             return _used(state, number, position)
@@ -223,6 +227,8 @@ def _counted(state: GuestsState, event: Event, asked: GuestCallAsked, decided: G
         allowed=session.allowed + (decided.answer == "allow"), refused=session.refused + (decided.answer == "deny"),
         labels=joined(session.labels, decided.verdict.gains) if passes and decided.verdict.gains else session.labels,
     )  # fmt: skip
+    if decided.verdict.answer == decided.answer == "allow" and not observed:
+        session = spent(session, decided.verdict.rules, state.policy)
     return with_session(state, asked.session, session)
 
 

@@ -183,6 +183,19 @@ def narrow(part: Part, call: Call) -> str:
     return part.text if _FORM.fullmatch(part.text) else ""
 
 
+def exact(call: Call) -> str:
+    """The one rule that speaks of exactly this call; "" where it takes several, or none can be written."""
+    rules = {_exact(part, call) for part in parts_of(call)}
+    return rules.pop() if len(rules) == 1 and not call.unclear else ""
+
+
+def _exact(part: Part, call: Call) -> str:
+    if part.kind != "command":
+        return narrow(part, call)
+    words = [word for word in part.words if word is not None and re.fullmatch(r"[\w./:@+=,%-]+", word)]
+    return f"Bash({' '.join(words)})" if words and len(words) == len(part.words) and not part.sets else ""
+
+
 # -- commands --------------------------------------------------------------------------------------------------------
 
 

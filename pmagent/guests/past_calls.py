@@ -89,7 +89,7 @@ def past_calls(
     """The calls that were asked from the position ``start`` to ``last``; one is ``rejected`` if an operator said no to
     it by then. Raises NotFound, CorruptLog."""
     waiting: dict[int, PastCall] = {}
-    for event in _events(store, start, (_ASKED, _DECIDED, *(() if rejected is None else _REFUSED))):
+    for event in events_of(store, start, (_ASKED, _DECIDED, *(() if rejected is None else _REFUSED))):
         if event.position > last and not waiting:
             return
         if event.type == _ASKED:
@@ -120,7 +120,8 @@ def _whole(event: StoredEvent, store: LogStore) -> _Asked:
     return _Asked(session=data.session, source=data.source, seen=data.seen, facts=facts)
 
 
-def _events(store: LogStore, start: int, types: tuple[str, ...]) -> Iterator[StoredEvent]:
+def events_of(store: LogStore, start: int, types: tuple[str, ...]) -> Iterator[StoredEvent]:
+    """The events of these types from ``start`` on. Raises NotFound, CorruptLog."""
     needles = [msgspec.json.encode(name) for name in types]
     with closing(store.reader()) as log, collector_at_rest():
         for run, _ in matching_runs(log, start, log.tail().position, (needles,)):
