@@ -135,6 +135,10 @@ def test_a_long_log_is_judged_by_two_processes(tmp_path: Path, monkeypatch: pyte
     assert parts == [own, own], "what the other one did not say is computed here"
 
 
+def long_text() -> bytes:
+    return f"{os.getpid()}{' ' * 200_000}".encode()
+
+
 def killed() -> bytes:
     os.kill(os.getpid(), signal.SIGKILL)
     return b""
@@ -148,7 +152,7 @@ def test_a_copy_of_this_process_says_all_or_nothing_and_is_gone_then(monkeypatch
         return copies[-1]
 
     monkeypatch.setattr(os, "fork", counted)
-    with forked(lambda: f"{os.getpid()}{' ' * 200_000}".encode()) as told:
+    with forked(long_text) as told:
         content = told()
     assert content is not None
     assert (int(content), len(content) > 200_000) == (copies[0], True)
