@@ -26,7 +26,8 @@ from pmagent.actors.core.area import load
 from pmagent.actors.core.engine import Output
 from pmagent.actors.core.intake import Intake
 from pmagent.actors.core.ledger import Unfinished
-from pmagent.actors.core.runtime import Elsewhere, Runtime
+from pmagent.actors.core.performing import Elsewhere
+from pmagent.actors.core.runtime import Runtime
 from pmagent.actors.registry import all_actors, libraries
 from pmagent.actors.sandbox.orphans import sweep
 from pmagent.contracts.control import PruneEnded
