@@ -18,8 +18,13 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 _NEW_LINE: Final = re.compile(r"\r\n|\r|\n")
 _KEPT: Final = (
     ast.Call, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign, ast.ExceptHandler,
-    ast.Subscript, ast.Compare, ast.Dict, ast.Tuple, ast.Return, ast.Raise,
+    ast.Subscript, ast.Dict, ast.Tuple, ast.Return, ast.Raise,
 )  # fmt: skip
+_TEXT_CHARS: Final = 200
+"""A longer text mentions no names."""
+_WORD: Final = re.compile(r"[A-Za-z_]\w*")
+_FILE: Final = re.compile(r"[\w-]+\.[a-z]{2,7}\b|\A\d+(?:\.\d+)?\Z")
+"""The name of a file in a text, or a text that is a number."""
 
 
 class Binding(NamedTuple):
@@ -135,8 +140,69 @@ class Site(NamedTuple):
         return iter(()) if self.frame is None else self.frame.outward()
 
 
+class Mentions:
+    """What a function's body and annotations mention, or a module's own statements: the names that they ``read``; in
+    ``names`` also attributes, and of short texts what may be a name; in ``said`` names that they give, keywords, and
+    numbers. ``rewrites``: a name may be given a value twice in a row."""
+
+    __slots__ = ("names", "read", "rewrites", "said")
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+        self.read: set[str] = set()
+        self.said: set[str] = set()
+        self.rewrites = False
+
+    def leaves(self, nodes: Sequence[ast.AST]) -> list[ast.AST]:
+        """Hear the names and constants among ``nodes``; the others, the last one first."""
+        others = []
+        for node in reversed(nodes):
+            if type(node) is ast.Name:
+                (self.read if type(node.ctx) is ast.Load else self.said).add(node.id)
+            elif type(node) is ast.Constant:
+                self._constant(node.value)
+            else:
+                others.append(node)
+        return others
+
+    def hear(self, node: Any) -> None:
+        """Hear what a node itself says, one of ``_SAYING``."""
+        kind = type(node)
+        if kind is ast.Attribute:
+            (self.names if type(node.ctx) is ast.Load else self.said).add(node.attr)
+        elif kind is ast.keyword:
+            self.said.update((node.arg,) if node.arg else ())
+        elif kind is ast.BinOp:
+            if type(node.op) is ast.Mult:
+                sides = [getattr(side, "value", None) for side in (node.left, node.right)]
+                left, right = (one if isinstance(one, int) else None for one in sides)
+                if left is not None and right is not None and type(node.left) is type(node.right) is ast.Constant:
+                    self.said.update(map(str, (left, right, left * right)))
+        elif kind is ast.ClassDef:
+            self.said.add(node.name)
+        if kind in _WITH_BLOCKS and not self.rewrites:
+            blocks = (getattr(node, name, None) for name in ("body", "orelse", "finalbody"))
+            self.rewrites = any(_rewrites(block) for block in blocks if block)
+
+    def _constant(self, value: object) -> None:
+        if isinstance(value, str):
+            if len(value) >= _TEXT_CHARS:
+                return
+            if value.isascii() and value.isidentifier():
+                self.names.add(value)
+                return
+            self.names.update(_WORD.findall(value))
+            if "." in value or value.isdecimal():
+                self.said.update(_FILE.findall(value))
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            self.said.add(f"{value:g}" if isinstance(value, float) else str(value)[:20])
+
+
+_Group = tuple[list[ast.AST], Scope, "Frame | None", str, Mentions]
+
+
 class Module:
-    """A source that parsed, walked once. ``stars``: modules that it imports everything from; ``additions``:
+    """A source that parsed, walked once. ``mentions``: of it and of each function; ``stars``: modules that it imports everything from; ``additions``:
     where something is put into the list of a name; ``memo``, ``called``, ``attributes`` and ``results``: what was found
     out once for all detectors."""
 
@@ -145,6 +211,7 @@ class Module:
         self.tree = tree
         self.scope = Scope(tree, None)
         self.scopes: dict[ast.AST, Scope] = {tree: self.scope}
+        self.mentions: dict[ast.AST, Mentions] = {tree: Mentions()}
         self.stars: list[str] = []
         self.imported: set[str] = set()
         self.lines = _NEW_LINE.split(source.text)
@@ -232,41 +299,85 @@ def release(source: Source) -> None:
 
 
 def _walk(module: Module, sites: dict[type[ast.AST], list[Site]]) -> None:
-    todo: list[tuple[ast.AST, Scope, Frame | None, str]] = [(module.tree, module.scope, None, "")]
-    while todo:
-        node, scope, frame, field = todo.pop()
-        kind = type(node)
-        if kind in _STATEMENTS and isinstance(node, ast.stmt):
-            frame = Frame(node, field, frame)
-        if kind in sites:
-            sites[kind].append(Site(node, scope, frame))
-        bind = _BINDERS.get(kind)
-        if bind is not None:
-            bind(module, node, scope)
-        if kind not in _FIELD_BY_FIELD:
-            todo += [(one, scope, frame, field) for one in reversed(children(node)) if type(one) not in _IDLE]
-            continue
-        inner = scope
-        if kind in _SCOPES:
-            inner = module.scopes[node] = Scope(node, scope)
-            if isinstance(node, Function | ast.Lambda):
-                _bind_arguments(node.args, inner)
-        named = kind is not ast.Lambda
-        below = {id(one): one for one in children(node)}
-        for name in reversed(node._fields):
-            value = getattr(node, name, None)
-            seen_from, part = inner if name == "body" else scope, name if named else field
-            for one in reversed(value) if isinstance(value, list) else (value,):
-                if id(one) in below:
-                    todo.append((below[id(one)], seen_from, frame, part))
+    """Visit every node once, in the order in which they stand; what waits is kept in groups that have the rest in
+    common."""
+    groups: list[_Group] = [([module.tree], module.scope, None, "", module.mentions[module.tree])]
+    while groups:
+        todo, scope, frame, field, heard = groups.pop()
+        while todo:
+            node = todo.pop()
+            kind = type(node)
+            if kind in _STATEMENTS and isinstance(node, ast.stmt):
+                groups.append((todo, scope, frame, field, heard))
+                todo, frame = [], Frame(node, field, frame)
+            if kind in sites:
+                sites[kind].append(Site(node, scope, frame))
+            bind = _BINDERS.get(kind)
+            if bind is not None:
+                bind(module, node, scope)
+            if kind in _SAYING:
+                heard.hear(node)
+            if kind in _FIELD_BY_FIELD:
+                groups.append((todo, scope, frame, field, heard))
+                groups += _parts(module, node, scope, frame, field, heard)
+                break
+            todo += heard.leaves(_below(node))
 
 
-_SCOPES: Final = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda})
-_IDLE: Final = frozenset((ast.Name, ast.Constant))
-"""Kinds of nodes that give no meaning, and that no detector asks for."""
+def _parts(
+    module: Module, node: ast.AST, scope: Scope, frame: Frame | None, field: str, heard: Mentions
+) -> Iterator[_Group]:
+    """The parts of a node of which it matters in which field something stands, the last one first. A function's
+    decorators and defaults are run with the module, its annotations are its own."""
+    inner, own = scope, heard
+    if isinstance(node, Function | ast.ClassDef | ast.Lambda):
+        inner = module.scopes[node] = Scope(node, scope)
+    if isinstance(node, Function | ast.Lambda):
+        _bind_arguments(node.args, inner)
+    if isinstance(node, Function):
+        own = module.mentions[node] = Mentions()
+        own.rewrites = _rewrites(node.body)
+        heard.rewrites = heard.rewrites or own.rewrites
+        heard = module.mentions[module.tree]
+    for name in reversed(node._fields):
+        value = getattr(node, name, None)
+        if isinstance(value, ast.arguments) and isinstance(node, Function):
+            for given in reversed(value._fields):
+                by = heard if given in ("defaults", "kw_defaults") else own
+                yield by.leaves(_listed(getattr(value, given))), scope, frame, name, by
+        elif value:
+            by = own if name in ("body", "returns") else heard
+            part = field if isinstance(node, ast.Lambda) else name
+            yield by.leaves(_listed(value)), inner if name == "body" else scope, frame, part, by
+
+
+def _listed(value: Any) -> list[ast.AST]:
+    return [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, ast.AST)]
+
+
+def _rewrites(block: Sequence[ast.stmt]) -> bool:
+    """Whether two assignments of a row of them give the same name a value."""
+    row: set[str] = set()
+    for stmt in block:
+        match stmt:
+            case ast.Assign(targets=[ast.Name(id=name)]):
+                if name in row:
+                    return True
+                row.add(name)
+            case ast.Assign():
+                pass
+            case _:
+                row.clear()
+    return False
+
+
 _STATEMENTS: Final = frozenset(ast.stmt.__subclasses__())
-_FIELD_BY_FIELD: Final = _STATEMENTS | {ast.Module, ast.Lambda}
+_FIELD_BY_FIELD: Final = {kind for kind in _STATEMENTS if not {"body", "cases"}.isdisjoint(kind._fields)} | {
+    ast.Module, ast.Lambda,
+}  # fmt: skip
 """Kinds of nodes of which it matters in which field a node below stands."""
+_WITH_BLOCKS: Final = frozenset((*_FIELD_BY_FIELD, ast.ExceptHandler, ast.match_case)) - {ast.Lambda}
+_SAYING: Final = _WITH_BLOCKS | {ast.Attribute, ast.keyword, ast.BinOp}
 
 LEAVES: Final = frozenset((
     ast.Name, ast.Constant, ast.Pass, ast.Break, ast.Continue, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal,
@@ -289,17 +400,21 @@ def children(node: ast.AST) -> Sequence[ast.AST]:
     several detectors ask."""
     if type(node) in LEAVES:
         return ()
-    held: dict[str, Any] = node.__dict__
-    found: list[ast.AST] | None = held.get("_below")
+    found: list[ast.AST] | None = node.__dict__.get("_below")
     if found is None:
-        found = []
-        for name in _HOLDING.get(type(node), ()):
-            value = held.get(name)
-            if type(value) is list:
-                found += value if name not in _WITH_GAPS else [one for one in value if one is not None]
-            elif isinstance(value, ast.AST):
-                found.append(value)
-        held["_below"] = found
+        found = node.__dict__["_below"] = _below(node)
+    return found
+
+
+def _below(node: ast.AST) -> list[ast.AST]:
+    held: dict[str, Any] = node.__dict__
+    found: list[ast.AST] = []
+    for name in _HOLDING.get(type(node), ()):
+        value = held.get(name)
+        if type(value) is list:
+            found += value if name not in _WITH_GAPS else [one for one in value if one is not None]
+        elif isinstance(value, ast.AST):
+            found.append(value)
     return found
 
 

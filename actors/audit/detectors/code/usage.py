@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from pmagent.actors.audit.detectors.code.names import WITHIN, inside, last_name, walk
-from pmagent.actors.audit.detectors.code.scopes import Function, Module
+from pmagent.actors.audit.detectors.code.scopes import Function, Module, children
 
 _SEEN_THROUGH: Final = frozenset(("locals", "vars", "eval", "exec"))
 _ACTING: Final = frozenset(("print", "open", "input", "exec", "eval", "setattr", "delattr", "__import__", "next"))
@@ -84,6 +84,16 @@ def _is_constant(value: ast.expr | None) -> bool:
         case ast.Dict(values=parts):
             return all(_is_constant(one) for one in parts)
     return False
+
+
+def may_waste(module: Module, function: Function) -> bool:
+    """Whether a function can have dead stores at all: it has a value that its own body does not read, or gives a name
+    values in a row."""
+    heard = module.mentions[function]
+    return heard.rewrites or any(
+        name not in heard.read and any(isinstance(one.node, ast.Assign | ast.AnnAssign) for one in found)
+        for name, found in module.scopes[function].bindings.items()
+    )
 
 
 def dead_stores(function: Function | ast.Module) -> Iterator[Unused]:
@@ -174,8 +184,11 @@ def returns_only(function: Function) -> bool:
     """Whether a function does nothing but return a value: what it calls and assigns changes nothing outside."""
     if isinstance(function, ast.AsyncFunctionDef) or function.decorator_list:
         return False
-    returned = False
-    for node in inside(function):
+    returned, todo = False, list(children(function))
+    while todo:
+        node = todo.pop()
+        if type(node) not in WITHIN:
+            todo += children(node)
         match node:
             case ast.Return(value=ast.expr()):
                 returned = True
