@@ -9,6 +9,7 @@ from typing import Final, Generic, TypeVar
 from pmagent.actors.audit.detectors.code.model_calls import ModelCall, model_calls
 from pmagent.actors.audit.detectors.code.names import (
     called,
+    calls_of,
     dotted,
     inside,
     last_name,
@@ -26,6 +27,7 @@ _LOADING: Final = frozenset({
     "json_repair.loads", "json_repair.repair_json",
 })  # fmt: skip
 _READING: Final = frozenset(f"re.{name}" for name in ("search", "match", "fullmatch", "findall", "finditer", "split"))
+_TAKING: Final = frozenset(name.rpartition(".")[2] for name in _LOADING | _READING)
 _STRUCTURED: Final = frozenset({"tool_calls", "function_call", "arguments", "parsed", "structured_response", "args"})
 _NUMBERS: Final = frozenset({"builtins.int", "builtins.float"})
 
@@ -119,7 +121,7 @@ def _add_calls(
     known = {id(one.call) for asked in found.values() for one in asked}
     names = {function.name for function in handing}
     added = False
-    for call, site in module.calls():
+    for call, site in list(calls_of(module, names)):
         if last_name(call.func) not in names or id(call) in known:
             continue
         function = own_function(module, call.func, site.scope)
@@ -156,7 +158,7 @@ def reading(module: Module, call: ast.Call, scope: Scope) -> tuple[ast.expr | No
 def readers(module: Module) -> dict[Function, dict[str, str]]:
     """The functions of a file that read JSON out of a parameter, or search it: the parameter, and how."""
     found: dict[Function, dict[str, str]] = {}
-    calling = (site.scope.function for call, site in module.calls() if _may_read(called(module, call, site)))
+    calling = (site.scope.function for call, site in calls_of(module, _TAKING) if _may_read(called(module, call, site)))
     for function in dict.fromkeys(calling):
         if function is None:
             continue

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from pmagent.actors.audit.detectors.code.names import bindings, called, dotted, last_name, own_function
+from pmagent.actors.audit.detectors.code.names import bindings, called, calls_of, dotted, last_name, own_function
 from pmagent.actors.audit.detectors.code.scopes import Module, Scope, Site
 
 PACKAGES: Final = (
@@ -74,7 +74,7 @@ def talks_to_models(module: Module) -> bool:
 def model_calls(module: Module) -> Iterator[ModelCall]:
     """All calls of a file that ask a model, as far as they can be told."""
     known = talks_to_models(module)
-    for call, site in module.calls():
+    for call, site in calls_of(module, _ASKING):
         asked = model_call(module, call, site, known=known)
         if asked is not None:
             yield asked
@@ -109,6 +109,12 @@ def model_call(module: Module, call: ast.Call, site: Site, *, known: bool) -> Mo
         return ModelCall(call, site, 0.8 if known else 0.5, bound)
     return None
 
+
+_ASKING: Final = INVOKES | {name.rpartition(".")[2] for name in _FUNCTIONS} | frozenset((
+    "create", "acreate", "parse", "generate_content", "generate_content_stream", "create_with_completion",
+    "generate_content_async",
+))  # fmt: skip
+"""The last words of what asks a model."""
 
 SCHEMA_KEYWORDS: Final = frozenset({"response_format", "response_model", "text_format", "output_type", "result_type",
                                     "response_schema", "output_schema", "output_pydantic", "output_json"})  # fmt: skip

@@ -54,9 +54,12 @@ _PINNED: Final = re.compile(r"^[A-Za-z0-9][\w.\[\],-]*\s*==\s*[^\s*]+", re.MULTI
 _NAMED: Final = re.compile(r"^[A-Za-z0-9][\w.\[\],-]*", re.MULTILINE)
 
 
-def project_findings(files: Sequence[str], read: Read, code: ProjectReader) -> Iterator[Finding]:
+def project_findings(
+    files: Sequence[str], read: Read, code: ProjectReader, settings: Sequence[Finding]
+) -> Iterator[Finding]:
     """The findings about the project in ``files`` (tracked paths) and ``code``: project.tests, ci, lock, lint, readme,
-    license, environment, and security.secret of settings that were committed. ``read`` is asked for a few files."""
+    license, environment (``settings``: where the code reads it), and security.secret of settings that were committed.
+    ``read`` is asked for a few files."""
     files = sorted(files)
     yield from _tests(code)
     yield from _ci(files, read)
@@ -66,7 +69,7 @@ def project_findings(files: Sequence[str], read: Read, code: ProjectReader) -> I
     yield from (
         Finding(goal="project.license", path=path, line=0, text=path) for path in files if _LICENCES.fullmatch(path)
     )
-    yield from _settings(files, code)
+    yield from _settings(files, settings)
     for path in files:
         if _COMMITTED.fullmatch(path) and role_of(path) == "code":
             yield from secrets_in_settings(path, _text(read, path))
@@ -139,10 +142,9 @@ def _readme(files: Sequence[str], read: Read) -> Iterator[Finding]:
                 yield Finding(goal="project.readme", path=path, line=line, text=text, confidence=0.9)
 
 
-def _settings(files: Sequence[str], code: ProjectReader) -> Iterator[Finding]:
+def _settings(files: Sequence[str], reads: Sequence[Finding]) -> Iterator[Finding]:
     """The environment is read, and an example of it is there; either alone is half."""
     examples = [path for path in files if _EXAMPLES.fullmatch(path)]
-    reads = code.settings
     if examples and reads:
         places = ", ".join(f"{one.path}:{one.line}" for one in reads[:5])
         text = f"{examples[0]} names settings; the environment is read at {places}"

@@ -224,7 +224,7 @@ class Module:
         self._calls = [(site.node, site) for site in self._sites[ast.Call] if isinstance(site.node, ast.Call)]
         self.additions = _additions(self._sites[ast.Call])
 
-    def sites(self, *kinds: type[ast.AST]) -> Iterable[Site]:
+    def sites(self, *kinds: type[ast.AST]) -> Sequence[Site]:
         """All nodes of these kinds (calls, functions, classes, assignments …), in the order in which they stand."""
         if len(kinds) == 1:
             return self._sites[kinds[0]]
@@ -234,7 +234,7 @@ class Module:
         together: list[Site] = self.results[kinds]
         return together
 
-    def calls(self) -> Iterable[tuple[ast.Call, Site]]:
+    def calls(self) -> Sequence[tuple[ast.Call, Site]]:
         """All calls."""
         return self._calls
 

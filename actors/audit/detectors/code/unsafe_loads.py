@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Final, NamedTuple
 
-from pmagent.actors.audit.detectors.code.names import argument, called, keyword, last_name
+from pmagent.actors.audit.detectors.code.names import argument, called, calls_of, keyword, last_name
 from pmagent.actors.audit.detectors.code.places import is_own_file
 from pmagent.actors.audit.detectors.code.scopes import Module, Site
 from pmagent.actors.audit.detectors.code.strings import is_constant
@@ -20,6 +20,9 @@ _YAML: Final = frozenset({"yaml.load", "yaml.load_all", "yaml.unsafe_load", "yam
                           "yaml.full_load_all", "yaml.safe_load", "yaml.safe_load_all"})  # fmt: skip
 _SAFE_LOADERS: Final = frozenset({"SafeLoader", "CSafeLoader", "BaseLoader", "CBaseLoader"})
 _DUMPING: Final = frozenset({"dump", "dumps", "Pickler", "to_pickle"})
+
+LOADING: Final = frozenset(name.rpartition(".")[2] for name in _PICKLES | _YAML) | {"load"}
+"""The last words of what loads."""
 
 
 class Unsafe(NamedTuple):
@@ -83,7 +86,7 @@ def _dumpers(module: Module) -> frozenset[str]:
     """The libraries with which this file also writes."""
     known = module.memo.get("dumpers")
     if known is None:
-        names = (called(module, call, site) for call, site in module.calls() if last_name(call.func) in _DUMPING)
+        names = (called(module, call, site) for call, site in calls_of(module, _DUMPING) if last_name(call.func) in _DUMPING)
         known = module.memo["dumpers"] = frozenset(name.rpartition(".")[0] for name in names)
     return known
 
