@@ -10,23 +10,16 @@ from collections.abc import Callable, Iterator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pmagent.actors.audit.detectors.code.agents import AgentReader
 from pmagent.actors.audit.detectors.code.engineering import ProjectReader
-from pmagent.actors.audit.detectors.code.outputs import OutputReader
 from pmagent.actors.audit.detectors.code.personas import PersonaReader
-from pmagent.actors.audit.detectors.code.processes import ProcessReader
-from pmagent.actors.audit.detectors.code.security import SecurityReader
 from pmagent.actors.audit.detectors.code.source import Detector, Source
 from pmagent.actors.audit.detectors.code.state import StateReader
-from pmagent.actors.audit.detectors.code.synthesis import SynthesisReader
+from pmagent.actors.audit.detectors.code.table import TableReader
 from pmagent.actors.audit.goals import GOALS
 from pmagent.contracts.audit_facts import CONTENT_CHARS_MAX, Finding
 from tests.support.cases import each
 
-READERS: tuple[Callable[[], Detector], ...] = (
-    AgentReader, ProjectReader, OutputReader, PersonaReader, ProcessReader, SecurityReader, StateReader,
-    SynthesisReader,
-)  # fmt: skip
+READERS: tuple[Callable[[], Detector], ...] = (ProjectReader, PersonaReader, StateReader, TableReader)
 
 HEAD = """
 import operator, os, pickle, re, subprocess, tempfile

@@ -76,14 +76,17 @@ def is_handed_on(given: ast.keyword) -> bool:
 
 
 def of_chat(at: At) -> Said:
+    """The call makes a chat model."""
     return _CHAT.fullmatch(at.written) is not None
 
 
 def of_agent_or_chat(at: At) -> Said:
+    """The file talks to models, or the call makes one."""
     return talks_to_models(at.module) or of_chat(at)
 
 
 def asks_a_person(at: At) -> Said:
+    """The setting asks a person at some time."""
     value = _value(at)
     return isinstance(value, ast.Constant) and value.value != "NEVER" and not is_left_out(value)
 
@@ -119,18 +122,22 @@ _STORES: Final = re.compile(r"\s*(?:insert|update|replace|delete|merge)\b", re.I
 
 
 def asks_no_model(at: At) -> Said:
+    """What is invoked is a graph, or anything else that is no model."""
     return model_call(at.module, at.node, at.site, known=talks_to_models(at.module)) is None
 
 
 def is_given_results(at: At) -> Said:
+    """There is more than literals in what the call is given."""
     return any(map(_is_computed, _values(at)))
 
 
 def dumps_results(at: At) -> Said:
+    """The first of several arguments is more than a literal."""
     return len(at.node.args) > 1 and _is_computed(at.node.args[0])
 
 
 def sends_results(at: At) -> Said:
+    """There is more than an address in what the call is given."""
     return len(_values(at)) > 1 and is_given_results(at)
 
 
@@ -142,6 +149,7 @@ def stores(at: At) -> Said:
 
 
 def returns_results(at: At) -> Said:
+    """The function returns more than literals."""
     scope = at.module.scopes.get(at.node)
     return scope is not None and any(map(_is_computed, scope.returned))
 
@@ -170,20 +178,24 @@ _OUTSIDE: Final = re.compile(
 
 
 def first_is_from_outside(at: At) -> Said:
+    """The first argument comes from outside, by its name."""
     return _from_outside(at.node.args[:1])
 
 
 def second_is_from_outside(at: At) -> Said:
+    """The second argument comes from outside, by its name."""
     return _from_outside(at.node.args[1:2])
 
 
 def checks_protocol(at: At) -> Said:
+    """What comes from outside is asked for the protocol that it begins with."""
     texts = [node.value for one in at.node.args for node in ast.walk(one) if isinstance(node, ast.Constant)]
     protocol = any(isinstance(text, str) and ("://" in text or text in {"-", "--", "git@"}) for text in texts)
     return protocol and _from_outside([at.node.func.value])
 
 
 def is_guarded(at: At) -> Said:
+    """The call stands where its answer or its failure decides."""
     return any(isinstance(frame.stmt, ast.If | ast.Assert | ast.Try) for frame in at.site.around())
 
 
@@ -219,7 +231,7 @@ def _from_outside(expressions: Iterable[ast.AST]) -> bool:
     )
 
 
-# --- processes and requests -------------------------------------------------------------------------------------------
+# --- processes and requests ------------------------------------------------------------------------------------------
 
 _REQUESTS: Final = re.compile(
     r"(?:requests|httpx|httpx2)\.(?:get|post|put|delete|patch|head|request|stream)"
@@ -243,27 +255,32 @@ def is_checked(at: At) -> Said:
 
 
 def limits_process_or_request(at: At) -> Said:
+    """The call starts a process or sends a request."""
     return start(at.module, at.node, at.site) is not None or _REQUESTS.fullmatch(at.name) is not None
 
 
 def limits_running(at: At) -> Said:
+    """The call waits for a process that runs."""
     waits = at.written == "wait" and at.name.startswith(("subprocess.", "asyncio."))
     return waits or at.written == "communicate"
 
 
 def changes_something_outside(at: At) -> Said:
+    """The call changes something elsewhere, and decorates no function."""
     decorates = isinstance(at.site.stmt, Function) and at.node in at.site.stmt.decorator_list
     return (at.written in _CHANGING or at.name in _REPLACING) and not decorates
 
 
-# --- questions that are asked again, dissent, reports ------------------------------------------------------------------
+# --- questions that are asked again, dissent -------------------------------------------------------------------------
 
 
 def is_given_lambda(at: At) -> Said:
+    """The call is given a lambda."""
     return any(isinstance(one, ast.Lambda) for one in at.node.args)
 
 
 def is_given_response_model(at: At) -> Said:
+    """The call is given the model of a response."""
     return keyword(at.node, "response_model") is not None
 
 
@@ -275,6 +292,7 @@ def gives_dissent(at: At) -> Said:
 
 
 def is_no_empty_value(at: At) -> Said:
+    """The keyword is given more than an empty value."""
     return not _is_empty(_value(at))
 
 
@@ -295,7 +313,7 @@ def _value(at: At) -> ast.expr:
     return at.given.value
 
 
-# --- engineering at large ----------------------------------------------------------------------------------------------
+# --- engineering at large ---------------------------------------------------------------------------------------------
 
 _RECORDS: Final = frozenset((
     "BaseModel", "BaseSettings", "SQLModel", "TypedDict", "NamedTuple", "Struct", "dataclass", "define", "frozen",
@@ -311,22 +329,27 @@ def is_record(at: At) -> Said:
 
 
 def is_settings(at: At) -> Said:
+    """A class of settings that are read from the environment."""
     return any(last_name(base) == "BaseSettings" for base in at.node.bases)
 
 
 def is_environment(at: At) -> Said:
+    """The environment is subscripted."""
     return dotted(at.module, at.node.value, at.site.scope) == "os.environ"
 
 
 def has_message(at: At) -> Said:
+    """An exception is raised with a message."""
     return isinstance(at.node.exc, ast.Call) and bool(at.node.exc.args or at.node.exc.keywords)
 
 
 def is_given_arguments(at: At) -> Said:
+    """The call is given arguments."""
     return bool(at.node.args)
 
 
 def is_given_stderr(at: At) -> Said:
+    """The call prints to standard error."""
     return last_name(_value(at)) == "stderr" and bool(at.node.args)
 
 

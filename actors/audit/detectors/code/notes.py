@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import msgspec
@@ -61,7 +61,8 @@ class Notes:
         every = by_place([*self.found, *self._settled(), *bound, *validated])
         yield from (one for one in every if one.goal != _SETTINGS)
         if self.examined_in_code and not any(one.goal in _OF_CALLS for one in every):
-            text = f"calls that start processes, evaluate code or load objects: {self.examined_in_code} examined, none unsafe"
+            text = f"calls that start processes, evaluate code or load objects: {self.examined_in_code} examined"
+            text = f"{text}, none unsafe"
             path, _, line = self.first_examined.rpartition(":")
             yield Finding(goal="tools.no_unsafe_calls", path=path, line=int(line), text=text, confidence=0.9)
 

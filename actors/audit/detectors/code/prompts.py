@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from pmagent.actors.audit.detectors.code.model_calls import talks_to_models
-from pmagent.actors.audit.detectors.code.names import last_name
+from pmagent.actors.audit.detectors.code.names import calls_of, last_name
 from pmagent.actors.audit.detectors.code.parse import role_of
 from pmagent.actors.audit.detectors.code.scopes import Function, Module, Scope, Site
 from pmagent.actors.audit.detectors.code.strings import with_holes
@@ -124,14 +124,15 @@ def prompts_in(module: Module) -> Iterator[Prompt]:
 def _systems(module: Module) -> set[str]:
     """The names that stand in a system message."""
     found: set[str] = set()
-    for site in module.sites(ast.Tuple, ast.Call, ast.Dict):
+    for site in (*module.sites(ast.Tuple), *module.sites(ast.Dict)):
         match site.node:
             case ast.Tuple(elts=[ast.Constant(value="system"), value]):
                 found |= _names(value)
-            case ast.Call(func=func, args=[value, *_]) if last_name(func) == "SystemMessage":
-                found |= _names(value)
             case ast.Dict(values=[ast.Constant(value="system"), value]):
                 found |= _names(value)
+    for call, _site in calls_of(module, ("SystemMessage",)):
+        if call.args and last_name(call.func) == "SystemMessage":
+            found |= _names(call.args[0])
     return found
 
 

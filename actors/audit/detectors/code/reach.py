@@ -99,7 +99,8 @@ class ReachReader:
             return
         functions = list(module.functions())
         self._functions[source.path] = [_body(module, node, site) for node, site in functions]
-        self._unused[source.path] = [one for node, _ in functions if may_waste(module, node) for one in dead_stores(node)]
+        wasting = (node for node, _ in functions if may_waste(module, node))
+        self._unused[source.path] = [one for node in wasting for one in dead_stores(node)]
         self._alone[source.path] = list(calls_alone(module))
         for node, _site in functions:
             (self._answering if returns_only(node) else self._acting).add(node.name)
@@ -206,9 +207,10 @@ def _body(module: Module, node: Function, site: Site) -> Body:
     around = site.scope.node
     special = node.name.startswith("__") and node.name.endswith("__")
     heard = module.mentions[node]
+    said = heard.said.union(one.arg for one in parameters(node))
     return Body(
         path=module.source.path, name=node.name, first=first, last=node.end_lineno or node.lineno,
-        names=frozenset(heard.names | heard.read), said=frozenset(heard.said.union(one.arg for one in parameters(node))),
+        names=frozenset(heard.names | heard.read), said=frozenset(said),
         registered=special or any(name not in _PLAIN_DECORATORS for name in decorators),
         public=not node.name.startswith("_") and site.scope.function is None,
         owner=around.name if isinstance(around, ast.ClassDef) and around.bases else "", stub=is_stub(node),

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, wraps
+from operator import attrgetter
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 from pmagent.actors.audit.detectors.code.source import Source
@@ -202,9 +203,9 @@ _Group = tuple[list[ast.AST], Scope, "Frame | None", str, Mentions]
 
 
 class Module:
-    """A source that parsed, walked once. ``mentions``: of it and of each function; ``stars``: modules that it imports everything from; ``additions``:
-    where something is put into the list of a name; ``memo``, ``called``, ``attributes`` and ``results``: what was found
-    out once for all detectors."""
+    """A source that parsed, walked once. ``mentions``: of it and of each function; ``stars``: modules that it imports
+    everything from; ``additions``: where something is put into the list of a name; ``memo``, ``called``, ``attributes``
+    and ``results``: what was found out once for all detectors."""
 
     def __init__(self, source: Source, tree: ast.Module) -> None:
         self.source = source
@@ -230,7 +231,7 @@ class Module:
             return self._sites[kinds[0]]
         if kinds not in self.results:
             found = [site for kind in kinds for site in self._sites[kind]]
-            self.results[kinds] = sorted(found, key=lambda site: (site.line, getattr(site.node, "col_offset", 0)))
+            self.results[kinds] = sorted(found, key=attrgetter("node.lineno", "node.col_offset"))
         together: list[Site] = self.results[kinds]
         return together
 
@@ -406,7 +407,23 @@ def children(node: ast.AST) -> Sequence[ast.AST]:
     return found
 
 
+_OFTEN: Final[dict[type[ast.AST], Callable[[Any], list[ast.AST]]]] = {
+    ast.Assign: lambda node: [*node.targets, node.value],
+    ast.Attribute: lambda node: [node.value],
+    ast.Call: lambda node: [node.func, *node.args, *node.keywords],
+    ast.Compare: lambda node: [node.left, *node.comparators],
+    ast.Expr: lambda node: [node.value],
+    ast.Subscript: lambda node: [node.value, node.slice],
+    ast.Tuple: lambda node: node.elts,
+    ast.keyword: lambda node: [node.value],
+}
+"""What is below the most common kinds of nodes: half of the time that ``_HOLDING`` takes."""
+
+
 def _below(node: ast.AST) -> list[ast.AST]:
+    often = _OFTEN.get(type(node))
+    if often is not None:
+        return often(node)
     held: dict[str, Any] = node.__dict__
     found: list[ast.AST] = []
     for name in _HOLDING.get(type(node), ()):

@@ -104,7 +104,7 @@ def look(module: Module, notes: Notes) -> None:
 def _candidates(module: Module) -> Iterable[tuple[ast.Call, Site]]:
     """The calls that can be unsafe, by their last words or a keyword."""
     calls = module.calls()
-    numbers = {number for number in by_word(module, ast.Call).of(_WORDS)}
+    numbers = set(by_word(module, ast.Call).of(_WORDS))
     numbers.update(number for number, (call, _) in enumerate(calls) if call.keywords and keyword(call, _DANGEROUS))
     return [calls[number] for number in sorted(numbers)]
 

@@ -206,16 +206,21 @@ class _Combination:
 
 def _speaking(module: Module) -> Iterator[Function]:
     """The functions whose lines speak of scores at all: most do not."""
-    lines = [number for number, line in enumerate(module.lines, 1) if _speaks(line)]
+    lines = sorted(set(_lines(module.source.text.casefold())))
     for function, _ in module.functions():
         at = bisect_left(lines, function.lineno)
         if at < len(lines) and lines[at] <= (function.end_lineno or function.lineno):
             yield function
 
 
-def _speaks(line: str) -> bool:
-    plain = line.casefold()  # as a pattern that ignores case has it, and several times as fast
-    return any(word in plain for word in _WORDS)
+def _lines(text: str) -> Iterator[int]:
+    """The lines of a text that have one of the words; several times as fast as a pattern."""
+    for word in _WORDS:
+        line, place = 1, 0
+        while (start := text.find(word, place)) >= 0:
+            line += text.count("\n", place, start)
+            yield line
+            place = start + 1
 
 
 def _given(function: Function) -> Iterator[str]:

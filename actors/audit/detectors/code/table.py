@@ -6,8 +6,8 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Container, Iterable, Iterator, Mapping
+from functools import cache, lru_cache
 from importlib.resources import files
 from operator import itemgetter
 from typing import Final, Literal
@@ -57,11 +57,6 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     lines: int = 12
     at: Literal["", "node", "value"] = ""
 
-    @property
-    def words(self) -> list[str]:
-        """The last words that lead to it."""
-        return [name.rpartition(".")[2] for name in (self.last or self.called).split()]
-
     def hit(self, at: At) -> Finding | None:
         """The finding at a node, if the rule holds of it; without a goal of one that only counts."""
         if not self._fits(at) or (self.match and not (said := MATCHES[self.match](at))):
@@ -82,7 +77,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def _fits(self, at: At) -> bool:
         return (
-            fits(self.written, at.written)
+            (not self.written or fits(self.written, at.written))
             and (not self.owner or fits(self.owner, at.owner))
             and (not self.called or at.name in self.called.split())
             and (not self.name or fits(self.name, at.name))
@@ -91,9 +86,12 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         )
 
 
+_compiled: Final = cache(re.compile)
+
+
 def fits(pattern: str, text: str) -> bool:
-    """Whether a text is wholly what a field of a rule wants it to be; without a pattern any is."""
-    return not pattern or re.fullmatch(pattern, text) is not None
+    """Whether a text is wholly what a field of a rule wants it to be."""
+    return _compiled(pattern).fullmatch(text) is not None
 
 
 RULES: Final = tuple(
@@ -102,16 +100,27 @@ RULES: Final = tuple(
 )
 
 
+_BY_NODE: Final[Mapping[Node, list[Rule]]] = {
+    kind: [rule for rule in RULES if rule.node == kind and not rule.given] for kind in _KINDS
+}
+_LAST: Final = {rule: frozenset(name.rpartition(".")[2] for name in (rule.last or rule.called).split())
+                for rule in RULES if rule.last or rule.called}  # fmt: skip
+"""The last words that lead to a rule which has a list of names."""
+_GIVEN: Final = [rule for rule in RULES if rule.given]
+
+
 @lru_cache(maxsize=65_536)
-def _led_by(word: str) -> tuple[Rule, ...]:
-    """The rules for calls that the last word of what is called leads to."""
-    rules = (rule for rule in RULES if rule.node == "call" and not rule.given)
-    return tuple(rule for rule in rules if (word in rule.words if rule.words else fits(rule.written, word)))
+def _led_by(kind: Node, word: str) -> tuple[Rule, ...]:
+    """The rules that the last word of what is called, or a function's name, leads to."""
+    return tuple(
+        rule for rule in _BY_NODE[kind]
+        if (word in _LAST[rule] if rule in _LAST else not rule.written or fits(rule.written, word))
+    )  # fmt: skip
 
 
 @lru_cache(maxsize=65_536)
 def _given_by(keyword: str) -> tuple[Rule, ...]:
-    return tuple(rule for rule in RULES if rule.given and fits(rule.given, keyword))
+    return tuple(rule for rule in _GIVEN if fits(rule.given, keyword))
 
 
 class TableReader:
@@ -134,7 +143,7 @@ class TableReader:
         self._notes.counts["agent_files"] += agents
         where = {"", *(("agents", "asking") if agents else ("asking",) if questions(module) else ())}
         for kind in _KINDS:
-            hits = ((number, rule, rule.hit(at)) for number, rule, at in _led(module, kind) if rule.where in where)
+            hits = ((number, rule, rule.hit(at)) for number, rule, at in _led(module, kind, where))
             for _, rule, finding in sorted((hit for hit in hits if hit[2]), key=itemgetter(0)):
                 if rule.count:
                     self._notes.counts[rule.count] += 1
@@ -160,25 +169,25 @@ class TableReader:
         return self._notes.counts
 
 
-def _led(module: Module, kind: Node) -> Iterator[tuple[int, Rule, At]]:
-    """The nodes of a kind with the rules that their words lead to, each by its number."""
+def _led(module: Module, kind: Node, where: Container[str]) -> Iterator[tuple[int, Rule, At]]:
+    """The nodes of a kind with the rules that their words lead to, each by its number; ``where``: the rules' own."""
     sites = module.sites(*_KINDS[kind])
-    if kind == "call":
-        for word, numbers in by_word(module, ast.Call).items():
-            for rule in _led_by(word):
-                for number in numbers:
-                    at = At(module, sites[number], last_name(sites[number].node.func))
-                    if not rule.written or at.written == word:
-                        yield number, rule, at
-        for number, site in enumerate(sites):
-            for one in site.node.keywords:
-                for rule in _given_by(one.arg or ""):
-                    yield number, rule, At(module, site, last_name(site.node.func), one)
-        return
-    for rule in (rule for rule in RULES if rule.node == kind):
-        numbers = by_word(module, ast.Subscript).of(rule.words) if kind == "subscript" else range(len(sites))
-        for number in numbers:
-            yield number, rule, At(module, sites[number], getattr(sites[number].node, "name", ""))
+    if kind in ("call", "subscript"):
+        index = by_word(module, ast.Call if kind == "call" else ast.Subscript)
+        words: Iterable[tuple[str, Iterable[int]]] = index.items()
+    else:
+        words = ((getattr(site.node, "name", None) or "", (number,)) for number, site in enumerate(sites))
+    for word, numbers in words:
+        for rule in _led_by(kind, word):
+            for number in numbers if rule.where in where else ():
+                written = word if kind != "call" else last_name(module.calls()[number][0].func)
+                if word == written or not rule.written:
+                    yield number, rule, At(module, sites[number], written)
+    for number, (call, site) in enumerate(module.calls() if kind == "call" else ()):
+        for one in call.keywords:
+            for rule in _given_by(one.arg or ""):
+                if rule.where in where:
+                    yield number, rule, At(module, site, last_name(call.func), one)
 
 
 _LOOKS: Final = (outcome.look, processes.look, security.look, outputs.look, synthesis.look)

@@ -86,7 +86,8 @@ def _dumpers(module: Module) -> frozenset[str]:
     """The libraries with which this file also writes."""
     known = module.memo.get("dumpers")
     if known is None:
-        names = (called(module, call, site) for call, site in calls_of(module, _DUMPING) if last_name(call.func) in _DUMPING)
+        calls = ((call, site) for call, site in calls_of(module, _DUMPING) if last_name(call.func) in _DUMPING)
+        names = (called(module, call, site) for call, site in calls)
         known = module.memo["dumpers"] = frozenset(name.rpartition(".")[0] for name in names)
     return known
 
