@@ -18,14 +18,14 @@ from pmagent.actors.audit.detectors.code.names import (
     walk,
 )
 from pmagent.actors.audit.detectors.code.scopes import Function, Module, Scope, children, once
+from pmagent.actors.audit.lists import Lists
+
+_LISTS: Final = Lists(__package__, "answers")
 
 T = TypeVar("T")
 
 _STEPS_MAX: Final = 400
-_LOADING: Final = frozenset({
-    "json.loads", "ast.literal_eval", "yaml.safe_load", "orjson.loads", "builtins.eval", "json5.loads",
-    "json_repair.loads", "json_repair.repair_json",
-})  # fmt: skip
+_LOADING: Final = _LISTS.words("loading")
 _READING: Final = frozenset(f"re.{name}" for name in ("search", "match", "fullmatch", "findall", "finditer", "split"))
 _TAKING: Final = frozenset(name.rpartition(".")[2] for name in _LOADING | _READING)
 _STRUCTURED: Final = frozenset({"tool_calls", "function_call", "arguments", "parsed", "structured_response", "args"})

@@ -17,11 +17,13 @@ from pmagent.actors.audit.detectors.code.names import (
 )
 from pmagent.actors.audit.detectors.code.scopes import Module, Scope, Site, once
 from pmagent.actors.audit.detectors.code.strings import Piece, folded, pieces
+from pmagent.actors.audit.lists import Lists
+
+_LISTS: Final = Lists(__package__, "calls")
 
 SUBPROCESS: Final = frozenset(f"subprocess.{name}" for name in ("run", "call", "check_call", "check_output", "Popen"))
 RAISING: Final = frozenset({"subprocess.check_call", "subprocess.check_output"})
-EXEC_LISTS: Final = frozenset({"asyncio.create_subprocess_exec", "anyio.run_process", "anyio.open_process",
-                               "trio.run_process", "asyncio.subprocess.create_subprocess_exec"})  # fmt: skip
+EXEC_LISTS: Final = _LISTS.words("exec_lists")
 SHELLS: Final = frozenset({"sh", "bash", "zsh", "dash", "ksh", "cmd", "cmd.exe", "powershell", "pwsh"})
 WORDS_MAX: Final = 200
 

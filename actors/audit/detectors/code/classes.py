@@ -13,6 +13,9 @@ from pmagent.actors.audit.detectors.code.excerpts import excerpt
 from pmagent.actors.audit.detectors.code.imported import defined_in
 from pmagent.actors.audit.detectors.code.names import dotted, last_name
 from pmagent.actors.audit.detectors.code.scopes import Module, Scope, Site
+from pmagent.actors.audit.lists import Lists
+
+_LISTS: Final = Lists(__package__, "classes")
 
 Kind = Literal["Pydantic model", "TypedDict", "dataclass", "NamedTuple", "Struct", "dict", "enum", "class"]
 
@@ -39,13 +42,9 @@ _BASES: Final[dict[str, Kind]] = {
     "StrEnum": "enum",
     "IntEnum": "enum",
 }
-_PACKAGES: Final = frozenset({
-    "pydantic", "pydantic_settings", "sqlmodel", "typing", "typing_extensions", "langgraph", "langchain",
-    "langchain_core", "msgspec", "builtins", "collections", "enum",
-})  # fmt: skip
+_PACKAGES: Final = _LISTS.words("packages")
 _STATES: Final = frozenset({"AgentState"})  # of langchain and langgraph; many repositories have one of their own
-_DATACLASSES: Final = frozenset({"dataclasses.dataclass", "pydantic.dataclasses.dataclass", "attr.s", "attr.define",
-                                 "attrs.define", "attrs.frozen", "attr.attrs"})  # fmt: skip
+_DATACLASSES: Final = _LISTS.words("dataclasses")
 _CODE_LINES: Final = 40
 _CODE_CHARS: Final = 500
 _STATE_CHARS: Final = 1_500

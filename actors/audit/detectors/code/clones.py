@@ -9,12 +9,11 @@ from pmagent.actors.audit.detectors.code.calls import STARTING, Word, argv, row_
 from pmagent.actors.audit.detectors.code.names import argument, by_word, called, calls_of, dotted, keyword, last_name
 from pmagent.actors.audit.detectors.code.scopes import Module, Site, once
 from pmagent.actors.audit.detectors.code.strings import folded
+from pmagent.actors.audit.lists import Lists
 
-_GIT_VALUED: Final = frozenset({
-    "-b", "--branch", "-o", "--origin", "-c", "--config", "-u", "--upload-pack", "-j", "--jobs", "--depth",
-    "--shallow-since", "--shallow-exclude", "--reference", "--reference-if-able", "--template", "--separate-git-dir",
-    "--filter", "--server-option", "--bundle-uri", "-C", "--git-dir", "--work-tree", "--namespace", "--exec-path",
-})  # fmt: skip
+_LISTS: Final = Lists(__package__, "clones")
+
+_GIT_VALUED: Final = _LISTS.words("git_valued")
 """Options of git and of git clone whose value is the next word."""
 
 Kind = Literal["git", "GitPython", "pygit2", "dulwich", "GitLoader"]
@@ -45,10 +44,7 @@ def clones(module: Module) -> list[Clone]:
 
 _RUNNING: Final = frozenset(("run", "execute", "check", "call", "run_command", "run_cmd", "_run"))
 """Names of functions of the repository's own that may run a command."""
-_SHELL: Final = frozenset((
-    "os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput", "create_subprocess_shell",
-    "subprocess_shell",
-))  # fmt: skip
+_SHELL: Final = _LISTS.words("shell")
 _CLONING: Final = frozenset((
     "clone_from", "clone_repository", "clone", "GitLoader", *STARTING, *_RUNNING,
     *(name.rpartition(".")[2] for name in _SHELL),

@@ -26,6 +26,9 @@ from pmagent.actors.audit.detectors.code.names import (
 )
 from pmagent.actors.audit.detectors.code.processes import how_checked
 from pmagent.actors.audit.detectors.code.scopes import Function, Module, Site
+from pmagent.actors.audit.lists import Lists
+
+_LISTS: Final = Lists(__package__, "matches")
 
 Said = bool | tuple[str, float] | ast.AST | None
 
@@ -172,9 +175,7 @@ def _is_computed(value: ast.expr) -> bool:
 
 # --- what comes from outside is checked -----------------------------------------------------------------------------
 
-_OUTSIDE: Final = re.compile(
-    r"(?:^|_)(?:url|uri|repo|repository|remote|path|target|branch|ref|link)(?:$|_|s$)", re.IGNORECASE
-)
+_OUTSIDE: Final = _LISTS.pattern("outside")
 
 
 def first_is_from_outside(at: At) -> Said:
@@ -233,17 +234,9 @@ def _from_outside(expressions: Iterable[ast.AST]) -> bool:
 
 # --- processes and requests ------------------------------------------------------------------------------------------
 
-_REQUESTS: Final = re.compile(
-    r"(?:requests|httpx|httpx2)\.(?:get|post|put|delete|patch|head|request|stream)"
-    r"|(?:requests\.(?:S|s)ession|httpx\.(?:Async)?Client|aiohttp\.ClientSession)\(\)(?:\.\w+)?"
-    r"|urllib\.request\.urlopen|urllib2\.urlopen"
-    r"|httpx\.(?:Async)?Client|aiohttp\.Client(?:Timeout|Session)"
-)
+_REQUESTS: Final = _LISTS.pattern("requests")
 _REPLACING: Final = frozenset(f"{one}.{verb}" for one in ("requests", "httpx") for verb in ("put", "delete"))
-_CHANGING: Final = frozenset((
-    "post", "patch", "sendmail", "send_message", "send_email", "publish", "tweet", "chat_postMessage", "create_issue",
-    "create_comment", "create_issue_comment", "create_review", "create_pull", "create_event", "create_order",
-))  # fmt: skip
+_CHANGING: Final = _LISTS.words("changing")
 """Names of calls by which something outside is changed."""
 
 
@@ -315,9 +308,7 @@ def _value(at: At) -> ast.expr:
 
 # --- engineering at large ---------------------------------------------------------------------------------------------
 
-_RECORDS: Final = frozenset((
-    "BaseModel", "BaseSettings", "SQLModel", "TypedDict", "NamedTuple", "Struct", "dataclass", "define", "frozen",
-))  # fmt: skip
+_RECORDS: Final = _LISTS.words("records")
 
 
 def is_record(at: At) -> Said:

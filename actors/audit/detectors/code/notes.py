@@ -10,12 +10,12 @@ import msgspec
 
 from pmagent.actors.audit.detectors.code.classes import MODELS, ClassTable
 from pmagent.actors.audit.detectors.code.excerpts import by_place, clean
+from pmagent.actors.audit.lists import Lists
 from pmagent.contracts.audit_facts import Finding
 
-_COUNTS: Final = (
-    "agent_files", "processes", "requests", "clones", "sends", "calls_examined", "model_calls", "loops",
-    "score_functions",
-)  # fmt: skip
+_LISTS: Final = Lists(__package__, "notes")
+
+_COUNTS: Final = _LISTS.ordered("counts")
 _SETTINGS: Final = "project.environment"
 
 Sign = tuple[str, str, str | int]

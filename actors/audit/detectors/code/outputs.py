@@ -27,11 +27,12 @@ from pmagent.actors.audit.detectors.code.names import (
 from pmagent.actors.audit.detectors.code.notes import Binding, Notes
 from pmagent.actors.audit.detectors.code.retries import STRATEGIES, retries, share
 from pmagent.actors.audit.detectors.code.scopes import Function, Module, Scope
+from pmagent.actors.audit.lists import Lists
 from pmagent.contracts.audit_facts import Finding
 
-_ASKING: Final = re.compile(
-    r"a?create\w*|parse|a?stream|bind|a?completion|a?invoke|a?generate\w*|a?chat|Chat\w+|create_\w*agent|partial|run\w*"
-)
+_LISTS: Final = Lists(__package__, "outputs")
+
+_ASKING: Final = _LISTS.pattern("asking")
 _TAKERS: Final = {
     **dict.fromkeys(
         SCHEMA_KEYWORDS, re.compile(r"a?create\w*|parse|a?stream|a?completion|a?generate\w*|\w*Agent|run\w*")
@@ -43,14 +44,11 @@ _TAKERS: Final = {
     "output_json": re.compile(r"\w*Task|kickoff"),
 }
 """Which calls take a schema under a keyword: web frameworks have keywords of the same names."""
-_VALIDATING: Final = frozenset({"model_validate", "model_validate_json", "model_validate_strings", "parse_obj",
-                                "parse_raw", "validate_python", "validate_json", "parse_obj_as"})  # fmt: skip
-_PARSERS: Final = frozenset({"PydanticOutputParser", "JsonOutputParser", "PydanticToolsParser", "OutputFixingParser",
-                             "RetryOutputParser", "RetryWithErrorOutputParser"})  # fmt: skip
+_VALIDATING: Final = _LISTS.words("validating")
+_PARSERS: Final = _LISTS.words("parsers")
 _BINDING: Final = STRATEGIES | {"with_structured_output", "bind_tools", "Predict", "ChainOfThought", "TypedPredictor"}
 """The last words of what binds an answer to a schema."""
-_MISFITS: Final = frozenset({"ValidationError", "OutputParserException", "JSONDecodeError", "StructuredOutputError",
-                             "StructuredOutputValidationError", "InstructorRetryException"})  # fmt: skip
+_MISFITS: Final = _LISTS.words("misfits")
 _MEDIA: Final = frozenset({"images", "audio", "speech", "transcriptions", "translations", "embeddings"})
 _NO_JSON: Final = frozenset({"JSONDecodeError"})
 """Much else than answers is JSON: who catches this alone must have tried to read one."""

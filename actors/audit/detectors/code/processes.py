@@ -17,13 +17,12 @@ from pmagent.actors.audit.detectors.code.names import bindings, called, calls_of
 from pmagent.actors.audit.detectors.code.notes import Notes, Waiting
 from pmagent.actors.audit.detectors.code.places import place_of
 from pmagent.actors.audit.detectors.code.scopes import Frame, Function, Module, Scope
+from pmagent.actors.audit.lists import Lists
 from pmagent.contracts.audit_facts import Finding
 
-_FAILURES: Final = frozenset({
-    "CalledProcessError", "SubprocessError", "TimeoutExpired", "GitCommandError", "GitError", "GitCommandNotFound",
-    "InvalidGitRepositoryError", "NoSuchPathError", "NotGitRepository", "FileNotFoundError", "PermissionError",
-    "OSError", "TimeoutError", "Exception",
-})  # fmt: skip
+_LISTS: Final = Lists(__package__, "processes")
+
+_FAILURES: Final = _LISTS.words("failures")
 _OF_PROCESSES: Final = _FAILURES - {"Exception", "OSError", "FileNotFoundError", "PermissionError", "TimeoutError"}
 _MAKING: Final = frozenset({"tempfile.TemporaryDirectory", "tempfile.mkdtemp", "anyio.TemporaryDirectory"})
 _PLACES: Final = (ast.Name, ast.Attribute, ast.BinOp, ast.Call)

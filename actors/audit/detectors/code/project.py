@@ -10,7 +10,10 @@ from pmagent.actors.audit.detectors.code.engineering import ProjectReader
 from pmagent.actors.audit.detectors.code.excerpts import clean
 from pmagent.actors.audit.detectors.code.parse import role_of
 from pmagent.actors.audit.detectors.code.secret_literals import secrets_in_settings
+from pmagent.actors.audit.lists import Lists
 from pmagent.contracts.audit_facts import Finding
+
+_LISTS: Final = Lists(__package__, "project")
 
 __all__ = ["ProjectReader", "Read", "project_findings"]
 
@@ -18,36 +21,18 @@ Read = Callable[[str], bytes | None]
 """The content of a tracked file by its path; None where it cannot be read."""
 
 _READ_MAX: Final = 200_000
-_WORKFLOWS: Final = re.compile(
-    r"\.github/workflows/[^/]+\.ya?ml|\.gitlab-ci\.ya?ml|\.circleci/config\.ya?ml|azure-pipelines\.ya?ml|Jenkinsfile"
-    r"|\.travis\.ya?ml|bitbucket-pipelines\.yml|\.woodpecker(?:/[^/]+)?\.ya?ml|\.drone\.ya?ml|\.buildkite/[^/]+\.ya?ml"
-    r"|\.(?:gitea|forgejo)/workflows/[^/]+\.ya?ml|\.ci/[^/]+|\.builds/[^/]+\.yml|appveyor\.yml"
-    r"|noxfile\.py|tox\.ini"
-)  # fmt: skip
-_LOCKS: Final = re.compile(
-    r"(?:.*/)?(?:uv\.lock|poetry\.lock|Pipfile\.lock|pdm\.lock|pixi\.lock|conda-lock\.yml|pylock(?:\.\w+)?\.toml"
-    r"|requirements[\w.-]*\.(?:lock|txt))"
-)
+_WORKFLOWS: Final = _LISTS.pattern("workflows")
+_LOCKS: Final = _LISTS.pattern("locks")
 _LICENCES: Final = re.compile(r"(?:LICEN[CS]E|COPYING|UNLICENSE)(?:[.-][\w.-]+)?", re.IGNORECASE)
 _READMES: Final = re.compile(r"README(?:\.(?:md|rst|txt|adoc))?", re.IGNORECASE)
-_EXAMPLES: Final = re.compile(
-    r"(?:.*/)?(?:\.env|env)[._-](?:example|sample|template|dist|local\.example)|(?:.*/)?example\.env"
-)
+_EXAMPLES: Final = _LISTS.pattern("examples")
 _COMMITTED: Final = re.compile(r"(?:.*/)?\.env(?:\.(?!example|sample|template|dist)\w+)?")
 _LINTERS: Final = {
     "ruff.toml": "ruff", ".ruff.toml": "ruff", ".flake8": "flake8", ".pylintrc": "pylint", "pylintrc": "pylint",
     "mypy.ini": "mypy", ".mypy.ini": "mypy", "pyrightconfig.json": "pyright", ".pre-commit-config.yaml": "pre-commit",
 }  # fmt: skip
-_SECTIONS: Final = re.compile(
-    r"^\[(?:tool\.(ruff|mypy|pyright|pylint|flake8|black|pyre|ty|basedpyright)|(flake8|mypy|pylint))\b", re.MULTILINE
-)
-_RUNNING: Final = re.compile(
-    r"(?:^[ \t]*(?:[$>#%] )?|`)"
-    r"((?:uv (?:run|sync|pip)|pip3? install|poetry (?:install|run)|python3? (?:-m \S|[\w./-]+\.py\b)"
-    r"|pipx (?:install|run)|docker(?: compose|-compose)? (?:run|up|build)|conda (?:env|create|install)"
-    r"|streamlit run|npm (?:run|install)|pytest|langgraph dev|make [\w.-]+(?=[ \t]*(?:[`#&]|$)))[^\n`]*)",
-    re.MULTILINE,
-)
+_SECTIONS: Final = _LISTS.pattern("sections")
+_RUNNING: Final = _LISTS.pattern("running")
 """A command, at the beginning of a line or behind a backtick: prose may well say ``make sure``."""
 _USAGE: Final = re.compile(r"^```(?:python|py)\b", re.MULTILINE)
 _PINNED: Final = re.compile(r"^[A-Za-z0-9][\w.\[\],-]*\s*==\s*[^\s*]+", re.MULTILINE)

@@ -12,6 +12,9 @@ from pmagent.actors.audit.detectors.code.names import calls_of, last_name
 from pmagent.actors.audit.detectors.code.parse import role_of
 from pmagent.actors.audit.detectors.code.scopes import Function, Module, Scope, Site
 from pmagent.actors.audit.detectors.code.strings import with_holes
+from pmagent.actors.audit.lists import Lists
+
+_LISTS: Final = Lists(__package__, "prompts")
 
 CHARS_MIN: Final = 50
 """Shorter texts are no prompts of a persona."""
@@ -20,31 +23,14 @@ ADDRESSED_MAX: Final = 80
 """Within so many characters a text that speaks to somebody says "you"."""
 OPENING_MAX: Final = 400
 """Within so many characters a prompt says to whom it speaks."""
-_OPENING: Final = re.compile(
-    r"(?:\A|[\n.!?#*>:\"'])\s*"
-    r"(?:you are|you're|you act as|act as|you play|your role is|role:|assume the role of|adopt the role of)\s+[*\"']*"
-    r"(?:(?:the|an?|our)\s+[*\"']*|(?=(?-i:[A-Z])|\{))([^\n.,;:!?(){}\"]{2,60})",
-    re.IGNORECASE,
-)
+_OPENING: Final = _LISTS.pattern("opening")
 """``You are the …`` at the beginning of a sentence, and whom it names."""
 _ADDRESSED: Final = re.compile(r"\b(?:you|your)\b", re.IGNORECASE)
-_KEYWORDS: Final = frozenset({
-    "system_prompt", "prompt", "instructions", "system_message", "system", "system_instruction", "backstory",
-    "persona", "state_modifier", "messages_modifier", "template", "prefix", "role_description",
-})  # fmt: skip
-_PROMPT_NAME: Final = re.compile(
-    r"prompt|persona|system|instruction|template|philosophy|backstory|role|stance", re.IGNORECASE
-)
-_NOISE: Final = re.compile(
-    r"(?:^|_)(?:system|prompts?|templates?|instructions?|messages?|msg|text|default|base|personas?|judge|judges|node|agent"
-    r"|role|build|get|make|create|the|role_description|philosophy|backstory|description|content|str|md|user|human|v\d+)(?=_|$)"
-)
+_KEYWORDS: Final = _LISTS.words("keywords")
+_PROMPT_NAME: Final = _LISTS.pattern("prompt_name")
+_NOISE: Final = _LISTS.pattern("noise")
 _WORD: Final = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
-ROLE: Final = re.compile(
-    r"prosecut|defen[sc]e|defender|defendant|tech[_ ]?lead|judge|juror|critic|advocate|skeptic|sceptic|optimis|pessimis"
-    r"|attorney|counsel|examiner|evaluator|arbiter|mediator|pragmati|contrarian|devil|adversar|auditor|inspector",
-    re.IGNORECASE,
-)
+ROLE: Final = _LISTS.pattern("role")
 _SAME_ROLE: Final = (
     ("prosecutor", re.compile(r"prosecut", re.IGNORECASE)),
     ("defense", re.compile(r"defen[sc]e|defender|defendant", re.IGNORECASE)),
@@ -58,9 +44,7 @@ _SAME_ROLE: Final = (
 """Roles that are one persona by whatever words they are introduced."""
 _STOPS: Final = frozenset({"who", "that", "for", "in", "with", "and", "of", "on", "responsible", "tasked", "agent"})
 FILE_CHARS_MAX: Final = 100_000
-_PROMPT_ENDINGS: Final = frozenset({
-    "txt", "md", "jinja", "jinja2", "j2", "prompt", "yaml", "yml", "toml", "json", "xml",
-})  # fmt: skip
+_PROMPT_ENDINGS: Final = _LISTS.words("prompt_endings")
 _PROMPT_FOLDER: Final = re.compile(r"(?:\w+_)?(?:prompts?|personas?|judges|system_prompts)")
 _PROMPT_FILE: Final = re.compile(r"prompt|persona", re.IGNORECASE)
 

@@ -13,6 +13,9 @@ from operator import attrgetter
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 from pmagent.actors.audit.detectors.code.source import Source
+from pmagent.actors.audit.lists import Lists
+
+_LISTS: Final = Lists(__package__, "scopes")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -383,10 +386,7 @@ _SAYING: Final = _WITH_BLOCKS | {ast.Attribute, ast.keyword, ast.BinOp}
 LEAVES: Final = frozenset((
     ast.Name, ast.Constant, ast.Pass, ast.Break, ast.Continue, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal,
 ))  # fmt: skip
-_NO_NODES: Final = frozenset((
-    "arg", "asname", "attr", "conversion", "ctx", "id", "is_async", "kind", "kwd_attrs", "op", "ops", "rest", "simple",
-    "type_comment", "type_ignores",
-))  # fmt: skip
+_NO_NODES: Final = _LISTS.words("no_nodes")
 """Fields that hold names, operators and contexts, whatever node they are of."""
 _WITH_GAPS: Final = frozenset(("keys", "kw_defaults"))
 _HOLDING: Final[dict[type[ast.AST], tuple[str, ...]]] = {

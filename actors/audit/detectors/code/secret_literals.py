@@ -12,15 +12,14 @@ from typing import Final
 
 from pmagent.actors.audit.detectors.code.names import last_name
 from pmagent.actors.audit.detectors.code.scopes import Module
+from pmagent.actors.audit.lists import Lists
 from pmagent.contracts.audit_facts import Finding
 from pmagent.events.secret_shapes import SHAPES, TELLING_NAME, Shape
 
+_LISTS: Final = Lists(__package__, "secret_literals")
+
 _LONG: Final = 4_000
-_PLACEHOLDER: Final = re.compile(
-    r"x{4,}|\*{3,}|\.{3}|<[^>]*>|\$\{|\{\{|\{\w*\}|your|my[-_]|example|sample|placeholder|change[-_]?me|dummy|fake|test"
-    r"|user(?:name)?:pass|redacted|insert|replace|todo|none|null|secret[-_]?here|(.)\1{7}|0123456|12345678|abcdef|foo|bar|not[-_]?(?:a|needed)",
-    re.IGNORECASE,
-)
+_PLACEHOLDER: Final = _LISTS.pattern("placeholder")
 _WORD: Final = r"(?:[A-Za-z]+(?:[0-9][A-Za-z]{0,2})?|[0-9]{1,3})"
 _WORDS: Final = re.compile(rf"[_./:-]*{_WORD}(?:[_./:-]+{_WORD})*[_./:-]*")
 """Names of variables, headers, classes and fields: words, with single digits behind them."""

@@ -33,16 +33,13 @@ from pmagent.actors.audit.detectors.code.scopes import Function, Module, Site
 from pmagent.actors.audit.detectors.code.secret_literals import secrets_in
 from pmagent.actors.audit.detectors.code.strings import is_constant, pieces
 from pmagent.actors.audit.detectors.code.unsafe_loads import LOADING, Unsafe, is_load, unsafe_load
+from pmagent.actors.audit.lists import Lists
 from pmagent.contracts.audit_facts import Finding
 
-_COMMANDS: Final = frozenset({
-    "os.system", "os.popen", "os.popen2", "os.popen3", "os.popen4", "popen2.popen2", "popen2.popen3", "popen2.popen4",
-    "commands.getoutput", "commands.getstatusoutput", "posix.system", "nt.system",
-})  # fmt: skip
-_SHELL_TEXTS: Final = frozenset({
-    "subprocess.getoutput", "subprocess.getstatusoutput", "asyncio.create_subprocess_shell",
-    "asyncio.subprocess.create_subprocess_shell",
-})  # fmt: skip
+_LISTS: Final = Lists(__package__, "security")
+
+_COMMANDS: Final = _LISTS.words("commands")
+_SHELL_TEXTS: Final = _LISTS.words("shell_texts")
 _MODEL_SHELLS: Final = ("ShellTool", "BashProcess", "BashTool")
 _MODEL_CODE: Final = ("PythonREPL", "PythonREPLTool", "PythonAstREPLTool")
 _INTERPRETER: Final = re.compile(r"(?:.*/)?(?:python[\d.]*|node|ruby|perl|php)(?:\.exe)?")

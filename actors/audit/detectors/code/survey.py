@@ -20,6 +20,7 @@ from pmagent.actors.audit.detectors.code.source import Detector, Role, Source
 from pmagent.actors.audit.detectors.code.state import StateReader
 from pmagent.actors.audit.detectors.code.table import TableReader
 from pmagent.actors.audit.graphs.reader import GraphReader
+from pmagent.actors.audit.lists import Lists
 from pmagent.contracts.audit_facts import (
     CONTENT_CHARS_MAX,
     FINDINGS_MAX,
@@ -32,6 +33,8 @@ from pmagent.contracts.audit_facts import (
     Unparsed,
 )
 
+_LISTS: Final = Lists(__package__, "survey")
+
 UNPARSED_MAX: Final = 200
 GRAPHS_MAX: Final = 100
 
@@ -39,10 +42,7 @@ OTHERS_MAX: Final = 400
 """Of a repository with more templates, scripts and settings than this, its words are not counted."""
 OTHER_BYTES: Final = 200_000
 WORDS_MAX: Final = 30_000
-_OF_OTHERS: Final = re.compile(
-    r"\.(?:[jt]sx?|vue|svelte|html?|jinja2?|j2|tmpl|css|sql|sh|go|rs|java|kt|rb|php|c|cc|cpp|h|cs|ya?ml|toml|cfg|ini|env"
-    r"|service|tf|ps1)$|(?:^|/)(?:Dockerfile|Makefile|justfile|Procfile|requirements[\w.-]*\.txt|package\.json)$"
-)
+_OF_OTHERS: Final = _LISTS.pattern("of_others")
 _LOCKED: Final = re.compile(r"(?:^|/)(?:[\w-]*lock[\w-]*\.\w+|node_modules/.*)$")
 _NAME: Final = re.compile(r"[A-Za-z_]\w*|\d+(?:\.\d+)?")
 

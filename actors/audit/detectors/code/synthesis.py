@@ -25,7 +25,10 @@ from pmagent.actors.audit.detectors.code.names import inside, last_name, paramet
 from pmagent.actors.audit.detectors.code.notes import Notes
 from pmagent.actors.audit.detectors.code.scopes import Function, Module, Scope
 from pmagent.actors.audit.detectors.code.written_reports import reports
+from pmagent.actors.audit.lists import Lists
 from pmagent.contracts.audit_facts import Finding
+
+_LISTS: Final = Lists(__package__, "synthesis")
 
 _SCORE: Final = re.compile(r"(?:^|_)(?:scores?|ratings?|grades?|points|marks?|verdicts?|votes?)(?:_|$)", re.IGNORECASE)
 _WORDS: Final = ("score", "rating", "grade", "points", "mark", "verdict", "vote", "opinion", "dissent")
@@ -33,10 +36,7 @@ _SEVERAL: Final = re.compile(r"(?:^|_)(?:scores|ratings|grades|opinions|votes|ve
 _LAST_WORD: Final = re.compile(r"justice|chief|synthes|verdict|arbit|meta_?judge|supreme|final|aggregat")
 _CITES: Final = re.compile(r"evidence|cite|citation|exhibit|place|source|fact|found|support|proof|ref|quote|clue")
 _SPREAD: Final = re.compile(r"(?:^|_)(?:variance|spread|disagreement|divergence|range|gap|std_?dev|stdev)(?:_|$)")
-_FOLDS: Final = frozenset((
-    "sum", "min", "max", "sorted", "mean", "median", "fmean", "average", "fsum", "mode", "median_low", "median_high",
-    "Counter", "quantiles",
-))  # fmt: skip
+_FOLDS: Final = _LISTS.words("folds")
 _TELLING: Final = frozenset((
     ast.Assign, ast.Attribute, ast.AugAssign, ast.BinOp, ast.Call, ast.If, ast.IfExp, ast.Name, ast.Return,
     ast.Subscript, ast.comprehension,

@@ -9,6 +9,9 @@ from pmagent.actors.audit.detectors.code.names import argument, called, calls_of
 from pmagent.actors.audit.detectors.code.places import is_own_file
 from pmagent.actors.audit.detectors.code.scopes import Module, Site
 from pmagent.actors.audit.detectors.code.strings import is_constant
+from pmagent.actors.audit.lists import Lists
+
+_LISTS: Final = Lists(__package__, "unsafe_loads")
 
 _PICKLES: Final = frozenset(
     f"{module}.{name}"
@@ -16,8 +19,7 @@ _PICKLES: Final = frozenset(
     for name in ("load", "loads", "Unpickler")
 ) | {"shelve.open", "joblib.load", "sklearn.externals.joblib.load", "pandas.read_pickle", "jsonpickle.decode",
      "compress_pickle.load", "pickle5.load", "pickle5.loads"}  # fmt: skip
-_YAML: Final = frozenset({"yaml.load", "yaml.load_all", "yaml.unsafe_load", "yaml.unsafe_load_all", "yaml.full_load",
-                          "yaml.full_load_all", "yaml.safe_load", "yaml.safe_load_all"})  # fmt: skip
+_YAML: Final = _LISTS.words("yaml")
 _SAFE_LOADERS: Final = frozenset({"SafeLoader", "CSafeLoader", "BaseLoader", "CBaseLoader"})
 _DUMPING: Final = frozenset({"dump", "dumps", "Pickler", "to_pickle"})
 

@@ -18,6 +18,9 @@ from typing import Final, NamedTuple
 
 from pmagent.actors.audit.detectors.code.names import WITHIN, inside, last_name, walk
 from pmagent.actors.audit.detectors.code.scopes import Function, Module, children
+from pmagent.actors.audit.lists import Lists
+
+_LISTS: Final = Lists(__package__, "usage")
 
 _SEEN_THROUGH: Final = frozenset(("locals", "vars", "eval", "exec"))
 _ACTING: Final = frozenset(("print", "open", "input", "exec", "eval", "setattr", "delattr", "__import__", "next"))
@@ -26,12 +29,7 @@ _HOLDING: Final = frozenset((*ast.stmt.__subclasses__(), ast.ExceptHandler, ast.
 _TELLING: Final = frozenset((ast.Name, ast.Global, ast.Nonlocal, ast.AugAssign))
 _ASSIGNING: Final = frozenset((ast.Assign, ast.AnnAssign))
 _BUILTINS: Final = frozenset(dir(builtins)) - _ACTING
-_ASKING: Final = frozenset((
-    "get", "items", "values", "keys", "strip", "lstrip", "rstrip", "lower", "upper", "casefold", "join", "format",
-    "split", "rsplit", "splitlines", "partition", "rpartition", "startswith", "endswith", "replace", "removeprefix",
-    "removesuffix", "count", "index", "find", "copy", "model_copy", "model_dump", "union", "intersection", "difference",
-    "isdisjoint", "mean", "median", "pvariance", "variance", "stdev", "pstdev", "fsum", "sqrt", "floor", "ceil",
-))  # fmt: skip
+_ASKING: Final = _LISTS.words("asking")
 """Methods and functions of libraries that change nothing."""
 
 
