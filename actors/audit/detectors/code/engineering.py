@@ -155,7 +155,7 @@ def _loose(module: Module) -> Iterator[tuple[str, int, str]]:
     keys: dict[Function, set[str]] = {}
     for site in module.sites(ast.Subscript):
         match site.node:
-            case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str(key))):
+            case ast.Subscript(slice=ast.Constant(value=str(key)), value=ast.Name(id=name)):
                 function = site.scope.function
                 if function is not None and not _is_shaped(function, name):
                     keys.setdefault(function, set()).add(key)

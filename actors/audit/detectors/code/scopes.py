@@ -256,7 +256,10 @@ class Module:
 
     def imports(self, *packages: str) -> bool:
         """Whether the file imports one of these packages or something of it."""
-        return any(name == package or name.startswith(f"{package}.") for name in self.imported for package in packages)
+        if "imported" not in self.memo:
+            parts = (name.split(".") for name in self.imported)
+            self.memo["imported"] = frozenset(".".join(one[:n]) for one in parts for n in range(1, len(one) + 1))
+        return not self.memo["imported"].isdisjoint(packages)
 
 
 def once(function: Callable[[Module], T]) -> Callable[[Module], T]:
