@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from typing import Final, Generic, TypeVar
+from operator import attrgetter
+from typing import Any, Final, Generic, TypeVar
 
 from pmagent.actors.audit.detectors.code.model_calls import ModelCall, model_calls
 from pmagent.actors.audit.detectors.code.names import (
@@ -32,6 +33,10 @@ _STRUCTURED: Final = frozenset({"tool_calls", "function_call", "arguments", "par
 _NUMBERS: Final = frozenset({"builtins.int", "builtins.float"})
 
 
+_GIVING: Final = frozenset((ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.For))
+"""Kinds of nodes that give names a value."""
+
+
 class Flow(Generic[T]):
     """In one function: which names hold something that came from one of ``sources`` (calls by their id) or stood in
     one of the names of ``start``. Follows assignments in the order in which they stand. ``text``: what a model calls a
@@ -47,14 +52,14 @@ class Flow(Generic[T]):
         self._text = text
         self.names: dict[str, T] = dict(start or {})
         for node in sorted(
-            (node for node in inside(body) if isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr | ast.For)),
-            key=lambda node: (node.lineno, node.col_offset),
-        ):
+            (node for node in inside(body) if type(node) in _GIVING),
+            key=attrgetter("lineno", "col_offset"),
+        ) if sources or start else ():  # fmt: skip
             self._assign(node)
 
     def source(self, expression: ast.AST | None) -> T | None:
         """The source found in ``expression``, or in what a call there is given; None: there is none."""
-        todo: list[ast.AST] = [] if expression is None else [expression]
+        todo: list[ast.AST] = [] if expression is None or not (self._sources or self.names) else [expression]
         for _ in range(_STEPS_MAX):
             if not todo:
                 break
@@ -68,7 +73,7 @@ class Flow(Generic[T]):
             todo += children(node)
         return None
 
-    def _assign(self, node: ast.Assign | ast.AnnAssign | ast.NamedExpr | ast.For) -> None:
+    def _assign(self, node: Any) -> None:
         found = self.source(node.iter if isinstance(node, ast.For) else node.value)
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         for target in targets:

@@ -168,9 +168,12 @@ def _values(at: At) -> list[ast.expr]:
     return [*at.node.args, *(one.value for one in at.node.keywords)]
 
 
+_COMPUTED: Final = frozenset((ast.Name, ast.Attribute, ast.Call))
+
+
 def _is_computed(value: ast.expr) -> bool:
     """Whether there is more in it than literals."""
-    return any(isinstance(node, ast.Name | ast.Attribute | ast.Call) for node in walk(value))
+    return any(type(node) in _COMPUTED for node in walk(value))
 
 
 # --- what comes from outside is checked -----------------------------------------------------------------------------
@@ -277,19 +280,14 @@ def is_given_response_model(at: At) -> Said:
     return keyword(at.node, "response_model") is not None
 
 
-def gives_dissent(at: At) -> Said:
-    """A value given to what is named for a dissent, but for the fields of a class."""
-    targets = at.node.targets if isinstance(at.node, ast.Assign) else [at.node.target]
-    named = next((name for name in map(last_name, targets) if _DISSENT.search(name.lower())), "")
-    return bool(named and not _is_empty(at.node.value) and not at.site.scope.is_class) and (f"{named} is set", 0.8)
+def sets_a_value(at: At) -> Said:
+    """A name is given more than an empty value, and is no field of a class."""
+    return not _is_empty(at.node.value) and not at.site.scope.is_class
 
 
 def is_no_empty_value(at: At) -> Said:
     """The keyword is given more than an empty value."""
     return not _is_empty(_value(at))
-
-
-_DISSENT: Final = re.compile(r"(?:^|_)(?:dissent\w*|disagreements?|minority\w*)(?:_|$)")
 
 
 def _is_empty(value: ast.expr | None) -> bool:

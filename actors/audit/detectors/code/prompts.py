@@ -83,9 +83,9 @@ def prompts_in(module: Module) -> Iterator[Prompt]:
     seen: set[tuple[str, str]] = set()
     families, systems = _families(module), _systems(module)
     for name, expression, site, entry in _candidates(module):
-        family = entry or families.get(expression, "")
         if not _may_be_long(expression):
             continue
+        family = entry or families.get(expression, "")
         text = with_holes(module, expression, site.scope)
         if text is None or len(text) < CHARS_MIN:
             continue
@@ -225,11 +225,15 @@ def _key(target: ast.expr) -> str:
     return ""
 
 
+_MADE: Final = frozenset((ast.JoinedStr, ast.BinOp, ast.Call, ast.NamedExpr))
+"""Kinds of expressions that may put a text together."""
+
+
 def _may_be_long(expression: ast.expr) -> bool:
     """Whether it is worth folding: most expressions are no text at all."""
     if isinstance(expression, ast.Constant):
         return isinstance(expression.value, str) and len(expression.value) >= CHARS_MIN
-    return isinstance(expression, ast.JoinedStr | ast.BinOp | ast.Call | ast.NamedExpr)
+    return type(expression) in _MADE
 
 
 def _persona(name: str) -> str:

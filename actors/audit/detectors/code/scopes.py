@@ -157,13 +157,18 @@ class Mentions:
         self.said: set[str] = set()
         self.rewrites = False
 
-    def leaves(self, nodes: Sequence[ast.AST]) -> list[ast.AST]:
-        """Hear the names and constants among ``nodes``; the others, the last one first."""
+    def leaves(self, nodes: Sequence[Any]) -> list[ast.AST]:
+        """Hear the names, attributes and constants among ``nodes``; the others, the last one first."""
         others = []
-        for node in reversed(nodes):
-            if type(node) is ast.Name:
+        for one in reversed(nodes):
+            node, kind = one, type(one)
+            while kind is ast.Attribute:  # a third of all nodes, and of them only the names count
+                (self.names if type(node.ctx) is ast.Load else self.said).add(node.attr)
+                node = node.value
+                kind = type(node)
+            if kind is ast.Name:
                 (self.read if type(node.ctx) is ast.Load else self.said).add(node.id)
-            elif type(node) is ast.Constant:
+            elif kind is ast.Constant:
                 self._constant(node.value)
             else:
                 others.append(node)
@@ -172,9 +177,7 @@ class Mentions:
     def hear(self, node: Any) -> None:
         """Hear what a node itself says, one of ``_SAYING``."""
         kind = type(node)
-        if kind is ast.Attribute:
-            (self.names if type(node.ctx) is ast.Load else self.said).add(node.attr)
-        elif kind is ast.keyword:
+        if kind is ast.keyword:
             self.said.update((node.arg,) if node.arg else ())
         elif kind is ast.BinOp:
             if type(node.op) is ast.Mult:
@@ -188,18 +191,19 @@ class Mentions:
             blocks = (getattr(node, name, None) for name in ("body", "orelse", "finalbody"))
             self.rewrites = any(_rewrites(block) for block in blocks if block)
 
-    def _constant(self, value: object) -> None:
-        if isinstance(value, str):
-            if len(value) >= _TEXT_CHARS:
-                return
-            if value.isascii() and value.isidentifier():
+    def _constant(self, value: Any) -> None:
+        kind = type(value)
+        if kind is str:
+            if value.isidentifier() and value.isascii():
                 self.names.add(value)
-                return
-            self.names.update(_WORD.findall(value))
-            if "." in value or value.isdecimal():
-                self.said.update(_FILE.findall(value))
-        elif isinstance(value, int | float) and not isinstance(value, bool):
-            self.said.add(f"{value:g}" if isinstance(value, float) else str(value)[:20])
+            elif len(value) < _TEXT_CHARS:
+                self.names.update(_WORD.findall(value))
+                if "." in value or value.isdecimal():
+                    self.said.update(_FILE.findall(value))
+        elif kind is int:
+            self.said.add(str(value)[:20])
+        elif kind is float:
+            self.said.add(f"{value:g}")
 
 
 _Group = tuple[list[ast.AST], Scope, "Frame | None", str, Mentions]
@@ -218,7 +222,7 @@ class Module:
         self.mentions: dict[ast.AST, Mentions] = {tree: Mentions()}
         self.stars: list[str] = []
         self.imported: set[str] = set()
-        self.lines = _NEW_LINE.split(source.text)
+        self.lines = _NEW_LINE.split(source.text) if "\r" in source.text else source.text.split("\n")
         self.memo: dict[str, frozenset[str]] = {}
         self.called: dict[ast.Call, str] = {}
         self.attributes: dict[tuple[Scope, str], str] = {}
@@ -314,13 +318,15 @@ def _walk(module: Module, sites: dict[type[ast.AST], list[Site]]) -> None:
         while todo:
             node = todo.pop()
             kind = type(node)
+            if kind not in _SPECIAL:
+                todo += heard.leaves(_below(node))
+                continue
             if kind in _STATEMENTS and isinstance(node, ast.stmt):
                 groups.append((todo, scope, frame, field, heard))
                 todo, frame = [], Frame(node, field, frame)
             if kind in sites:
                 sites[kind].append(Site(node, scope, frame))
-            bind = _BINDERS.get(kind)
-            if bind is not None:
+            if (bind := _BINDERS.get(kind)) is not None:
                 bind(module, node, scope)
             if kind in _SAYING:
                 heard.hear(node)
@@ -332,34 +338,34 @@ def _walk(module: Module, sites: dict[type[ast.AST], list[Site]]) -> None:
 
 
 def _parts(
-    module: Module, node: ast.AST, scope: Scope, frame: Frame | None, field: str, heard: Mentions
+    module: Module, node: Any, scope: Scope, frame: Frame | None, field: str, heard: Mentions
 ) -> Iterator[_Group]:
     """The parts of a node of which it matters in which field something stands, the last one first. A function's
     decorators and defaults are run with the module, its annotations are its own."""
-    inner, own = scope, heard
-    if isinstance(node, Function | ast.ClassDef | ast.Lambda):
+    inner, own, kind = scope, heard, type(node)
+    if kind in _SCOPES:
         inner = module.scopes[node] = Scope(node, scope)
-    if isinstance(node, Function | ast.Lambda):
+    if kind in _CALLED:
         _bind_arguments(node.args, inner)
-    if isinstance(node, Function):
+    if kind in _FUNCTIONS:
         own = module.mentions[node] = Mentions()
         own.rewrites = _rewrites(node.body)
         heard.rewrites = heard.rewrites or own.rewrites
         heard = module.mentions[module.tree]
-    for name in reversed(node._fields):
-        value = getattr(node, name, None)
-        if isinstance(value, ast.arguments) and isinstance(node, Function):
+    for name in reversed(_HOLDING[kind]):
+        value: Any = getattr(node, name, None)
+        if name == "args" and kind in _FUNCTIONS:
             for given in reversed(value._fields):
                 by = heard if given in ("defaults", "kw_defaults") else own
                 yield by.leaves(_listed(getattr(value, given))), scope, frame, name, by
         elif value:
             by = own if name in ("body", "returns") else heard
-            part = field if isinstance(node, ast.Lambda) else name
+            part = field if kind is ast.Lambda else name
             yield by.leaves(_listed(value)), inner if name == "body" else scope, frame, part, by
 
 
-def _listed(value: Any) -> list[ast.AST]:
-    return [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, ast.AST)]
+def _listed(value: Any) -> list[Any]:
+    return [one for one in value if one is not None] if type(value) is list else [value] if value is not None else []
 
 
 def _rewrites(block: Sequence[ast.stmt]) -> bool:
@@ -378,13 +384,16 @@ def _rewrites(block: Sequence[ast.stmt]) -> bool:
     return False
 
 
+_FUNCTIONS: Final = frozenset((ast.FunctionDef, ast.AsyncFunctionDef))
+_CALLED: Final = _FUNCTIONS | {ast.Lambda}
+_SCOPES: Final = _CALLED | {ast.ClassDef}
 _STATEMENTS: Final = frozenset(ast.stmt.__subclasses__())
 _FIELD_BY_FIELD: Final = {kind for kind in _STATEMENTS if not {"body", "cases"}.isdisjoint(kind._fields)} | {
     ast.Module, ast.Lambda,
 }  # fmt: skip
 """Kinds of nodes of which it matters in which field a node below stands."""
 _WITH_BLOCKS: Final = frozenset((*_FIELD_BY_FIELD, ast.ExceptHandler, ast.match_case)) - {ast.Lambda}
-_SAYING: Final = _WITH_BLOCKS | {ast.Attribute, ast.keyword, ast.BinOp}
+_SAYING: Final = _WITH_BLOCKS | {ast.keyword, ast.BinOp}
 
 LEAVES: Final = frozenset((
     ast.Name, ast.Constant, ast.Pass, ast.Break, ast.Continue, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal,
@@ -552,3 +561,5 @@ _BINDERS: Final[dict[type[ast.AST], Callable[[Module, ast.AST, Scope], None]]] =
     ast.withitem: _bind_with,
 }
 """How each kind of node gives names a meaning."""
+_SPECIAL: Final = frozenset((*_STATEMENTS, *_KEPT, *_BINDERS, *_SAYING, *_FIELD_BY_FIELD))
+"""Kinds of nodes of which there is more to note than what is below them."""

@@ -101,7 +101,7 @@ def _sure(name: str, text: str) -> float:
 def _shape(text: str) -> bool:
     """Whether a known format of keys is in it: those that need no name before them."""
     lower = text.lower()
-    for shape in _FORMATS:
+    for shape in _FORMATS if _NEEDLES.search(lower) else ():
         if any(needle in lower for needle in shape.needles):
             for match in shape.pattern.finditer(text):
                 secret = match[match.lastindex or 0]
@@ -126,3 +126,4 @@ _FORMATS: Final = tuple(
     if not shape.pattern.flags & re.IGNORECASE  # those need a name, a header or an option before them
     and "_key" not in shape.needles
 )
+_NEEDLES: Final = re.compile("|".join(re.escape(needle) for shape in _FORMATS for needle in shape.needles))

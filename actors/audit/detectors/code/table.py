@@ -10,7 +10,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from importlib.resources import files
 from operator import itemgetter
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -176,7 +176,7 @@ def _led(module: Module, kind: Node, where: Container[str]) -> Iterator[tuple[in
         index = by_word(module, ast.Call if kind == "call" else ast.Subscript)
         words: Iterable[tuple[str, Iterable[int]]] = index.items()
     else:
-        words = ((getattr(site.node, "name", None) or "", (number,)) for number, site in enumerate(sites))
+        words = ((word, (number,)) for number, site in enumerate(sites) for word in _names(site.node))
     for word, numbers in words:
         for rule in _led_by(kind, word):
             for number in numbers if rule.where in where else ():
@@ -188,6 +188,13 @@ def _led(module: Module, kind: Node, where: Container[str]) -> Iterator[tuple[in
             for rule in _given_by(one.arg or ""):
                 if rule.where in where:
                     yield number, rule, At(module, site, last_name(call.func), one)
+
+
+def _names(node: Any) -> list[str]:
+    """The names that a statement gives; one without any has an empty one."""
+    if isinstance(node, ast.Assign | ast.AnnAssign):
+        return list(map(last_name, node.targets if isinstance(node, ast.Assign) else [node.target]))
+    return [getattr(node, "name", None) or ""]
 
 
 _LOOKS: Final = (outcome.look, processes.look, security.look, outputs.look, synthesis.look)

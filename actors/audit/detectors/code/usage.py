@@ -14,7 +14,7 @@ import ast
 import builtins
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from pmagent.actors.audit.detectors.code.names import WITHIN, inside, last_name, walk
 from pmagent.actors.audit.detectors.code.scopes import Function, Module, children
@@ -26,6 +26,11 @@ _SEEN_THROUGH: Final = frozenset(("locals", "vars", "eval", "exec"))
 _ACTING: Final = frozenset(("print", "open", "input", "exec", "eval", "setattr", "delattr", "__import__", "next"))
 _HOLDING: Final = frozenset((*ast.stmt.__subclasses__(), ast.ExceptHandler, ast.match_case, ast.Module))
 """Kinds of nodes that hold statements."""
+_CHANGING: Final = frozenset((
+    ast.Raise, ast.Global, ast.Nonlocal, ast.Yield, ast.YieldFrom, ast.Delete, ast.With, ast.Try, ast.Import,
+    ast.ImportFrom, ast.FunctionDef, ast.Assert,
+))  # fmt: skip
+_STORED: Final = frozenset((ast.Attribute, ast.Subscript))
 _TELLING: Final = frozenset((ast.Name, ast.Global, ast.Nonlocal, ast.AugAssign))
 _ASSIGNING: Final = frozenset((ast.Assign, ast.AnnAssign))
 _BUILTINS: Final = frozenset(dir(builtins)) - _ACTING
@@ -89,9 +94,16 @@ def may_waste(module: Module, function: Function) -> bool:
     values in a row."""
     heard = module.mentions[function]
     return heard.rewrites or any(
-        name not in heard.read and any(isinstance(one.node, ast.Assign | ast.AnnAssign) for one in found)
+        name not in heard.read and not name.startswith("_") and any(_is_store(one.node) for one in found)
         for name, found in module.scopes[function].bindings.items()
     )
+
+
+def _is_store(node: ast.AST) -> bool:
+    match node:
+        case ast.Assign(targets=[ast.Name()]) | ast.AnnAssign(target=ast.Name()):
+            return True
+    return False
 
 
 def dead_stores(function: Function | ast.Module) -> Iterator[Unused]:
@@ -182,10 +194,13 @@ def returns_only(function: Function) -> bool:
     """Whether a function does nothing but return a value: what it calls and assigns changes nothing outside."""
     if isinstance(function, ast.AsyncFunctionDef) or function.decorator_list:
         return False
-    returned, todo = False, list(children(function))
+    returned, todo = False, list[Any](children(function))
     while todo:
         node = todo.pop()
-        if type(node) not in WITHIN:
+        kind = type(node)
+        if kind in _CHANGING or (kind in _STORED and type(node.ctx) is ast.Store):
+            return False
+        if kind not in WITHIN:
             todo += children(node)
         match node:
             case ast.Return(value=ast.expr()):
@@ -193,11 +208,5 @@ def returns_only(function: Function) -> bool:
             case ast.Call(func=ast.Name(id=name)) if name not in _BUILTINS:
                 return False
             case ast.Call(func=ast.Attribute(attr=name)) if name not in _ASKING:
-                return False
-            case ast.Attribute(ctx=ast.Store()) | ast.Subscript(ctx=ast.Store()):
-                return False
-            case ast.Raise() | ast.Global() | ast.Nonlocal() | ast.Yield() | ast.YieldFrom() | ast.Delete():
-                return False
-            case ast.With() | ast.Try() | ast.Import() | ast.ImportFrom() | ast.FunctionDef() | ast.Assert():
                 return False
     return returned
