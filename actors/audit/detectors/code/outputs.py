@@ -152,33 +152,34 @@ def _per_function(module: Module, asked: Mapping[Function | None, list[ModelCall
 def _validations(module: Module, body: ast.AST, flow: Flow[ModelCall], asked: list[ModelCall]) -> Iterator[Finding]:
     """Where a function that asks a model validates: by a model's own method, a parser, a check of the type, or by
     catching what a misfit raises."""
-    scope = module.scopes.get(body, module.scope)
     sure = max(one.sure for one in asked)
+    for shown, says, most in _validating(module, body, flow, asked):
+        yield found("output.validated", module, shown, says=says, confidence=share(sure, most), lines=4)
+
+
+def _validating(
+    module: Module, body: ast.AST, flow: Flow[ModelCall], asked: list[ModelCall]
+) -> Iterator[tuple[ast.AST, str, float]]:
+    scope = module.scopes.get(body, module.scope)
     whole = answers(body, asked)
     for node in inside(body):
         match node:
             case ast.Call(func=ast.Attribute(attr=attr)) if attr in _VALIDATING:
-                yield found("output.validated", module, node, says=f"{attr}() in a function that asks a model",
-                            confidence=share(sure, 0.9), lines=4)  # fmt: skip
+                yield node, f"{attr}() in a function that asks a model", 0.9
             case ast.Call(func=func) if last_name(func) in _PARSERS:
-                yield found("output.validated", module, node, says=f"{last_name(func)} reads the answer",
-                            confidence=share(sure, 0.9), lines=4)  # fmt: skip
+                yield node, f"{last_name(func)} reads the answer", 0.9
             case ast.Call(func=ast.Name(id="isinstance"), args=[one, _kind]) if flow.source(one) is not None:
-                yield found("output.validated", module, node, says="the answer's type is checked",
-                            confidence=share(sure, 0.7), lines=4)  # fmt: skip
+                yield node, "the answer's type is checked", 0.7
             case ast.Call(func=func, args=[], keywords=[ast.keyword(arg=None, value=spread)]) if flow.source(spread):
                 if last_name(func)[:1].isupper():
-                    yield found("output.validated", module, node, says=f"{last_name(func)}(**answer)",
-                                confidence=share(sure, 0.7), lines=4)  # fmt: skip
+                    yield node, f"{last_name(func)}(**answer)", 0.7
             case ast.Try(body=tried, handlers=handlers):
                 for handler in handlers:
                     names = [name for name in _caught(handler.type) if name in _MISFITS]
                     if names and (set(names) != _NO_JSON or _is_read(module, tried, scope, asked, whole)):
-                        yield found("output.validated", module, handler, says=f"catches {', '.join(names)}",
-                                    confidence=share(sure, 0.9), lines=4)  # fmt: skip
+                        yield handler, f"catches {', '.join(names)}", 0.9
             case ast.Call(func=func) if dotted(module, func, scope).startswith(("jsonschema.", "fastjsonschema.")):
-                yield found("output.validated", module, node, says="held against a JSON schema",
-                            confidence=share(sure, 0.9), lines=4)  # fmt: skip
+                yield node, "held against a JSON schema", 0.9
 
 
 def _elsewhere(module: Module, asking: set[Function | None]) -> Iterator[Finding]:
