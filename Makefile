@@ -12,7 +12,7 @@ UNITS := tests/unit/
 WAITING := tests/browser/ tests/crash/ tests/integration/
 MACHINES := tests/contract/test_storages.py tests/integration/test_log_copy.py $(wildcard tests/*/test_postgres_*.py)
 # System packages that tests use and that setup installs as root, else names.
-export SYSTEM_PACKAGES := git strace lnav bubblewrap chromium-headless-shell xvfb x11-xkb-utils postgresql
+export SYSTEM_PACKAGES := git strace lnav bubblewrap chromium-headless-shell xvfb x11-xkb-utils postgresql pgbouncer etcd-server
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 18

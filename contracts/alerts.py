@@ -1,4 +1,4 @@
-"""Acknowledging alerts: an operator has taken note of one, by name and with a note."""
+"""Acknowledging alerts: an operator has taken note of one, by name and with a note; and notes for who comes next."""
 
 from __future__ import annotations
 
@@ -8,6 +8,16 @@ from msgspec import Meta
 
 from pmagent.contracts.control import REASON_CHARS_MAX, Channel, OperatorAct, OperatorId, Severity
 from pmagent.contracts.payload import Payload, event_type
+
+HANDOVER_CHARS_MAX = 2000
+
+
+@event_type("alert.handed_over")
+class HandedOver(OperatorAct, frozen=True, kw_only=True):
+    """An operator's shift ends: ``text`` tells the next operator what waits and what to watch. It is an open alert,
+    which stays until somebody acknowledges it."""
+
+    text: Annotated[str, Meta(min_length=1, max_length=HANDOVER_CHARS_MAX)]
 
 
 @event_type("alert.acknowledge_requested", request=True)

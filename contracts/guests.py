@@ -34,6 +34,7 @@ GUESTS: Final = "guests"
 NAME_CHARS_MAX: Final = 200
 PATH_CHARS_MAX: Final = 4096
 TEXT_CHARS_MAX: Final = 4000
+RULE_USES_MAX: Final = 1000
 
 GuestMode = Literal["observe", "enforce"]
 """``observe``: calls are recorded, and the verdict is what it would have been; ``enforce``: it holds."""
@@ -232,7 +233,7 @@ class GuestWaitEnded(GuestFact, frozen=True, kw_only=True):
 class GuestAnswerRequested(Payload, frozen=True, kw_only=True):
     """An operator approves or rejects. ``digest``: that of the call that was shown; ``asking``: the session among whose
     processes the request was made ("": none), ``proof``: how it is known who asks. ``rule``: allows such calls in the
-    session until it expires."""
+    session until it expires, or has let ``rule_uses`` through (0: any number)."""
 
     approval: Position
     decision: Literal["approve", "reject"]
@@ -243,6 +244,7 @@ class GuestAnswerRequested(Payload, frozen=True, kw_only=True):
     note: Note = ""
     asking: Annotated[str, Meta(max_length=100)] = ""
     rule: Rule | None = None
+    rule_uses: Annotated[int, Meta(ge=0, le=RULE_USES_MAX)] = 0
 
 
 @event_type("guest.policy_edit_requested", request=True)

@@ -190,6 +190,10 @@ class FileBlobReader:
         if held:
             yield held
 
+    def read_at(self, offset: int, size: int) -> bytes:
+        """Up to ``size`` bytes at ``offset``, unchecked. Raises OSError."""
+        return self._file.read_at(offset, min(size, max(0, self.size - offset)))
+
     def close(self) -> None:
         """See BlobReader."""
         self._file.close()

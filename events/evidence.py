@@ -3,23 +3,25 @@
 New workspaces keep them in ``.pmagent/data``, an empty git repository of its own: ``git clean`` and ``git add``
 in the repository around it pass by. A workspace of an earlier release keeps them in ``.pmagent`` itself, and goes on to
 do so. The setting ``[storage] log_dir`` puts them elsewhere; ``[storage] log`` puts the log into a database, and the
-blobs stay.
+blobs with it; ``[storage] blobs`` puts these into S3.
 """
 
 from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
+from pmagent.events.blobs import BlobStore
 from pmagent.events.errors import PmagentError
 from pmagent.events.segment_log import SegmentLog
 from pmagent.events.segments import SEGMENT_BYTES
+from pmagent.events.storage import Blobs
 from pmagent.events.store import LogStore
 from pmagent.events.user_state import accepted_powers
 
@@ -31,6 +33,9 @@ CONFIG: Final = f"{FOLDER}/config.toml"
 DATABASE_POWER: Final = "setting: storage.log = "
 """How the power to put the log into a database begins among those that this user has accepted."""
 
+BLOBS_POWER: Final = "setting: storage.blobs = "
+"""The same of the power to put blobs into S3."""
+
 _EARLIER: Final = ("log", "blobs", "operators.json")
 """Names of which an earlier release leaves at least one in ``.pmagent``."""
 
@@ -40,7 +45,9 @@ class Evidence(msgspec.Struct, frozen=True):
     workspace has a ``log_dir``, and always beside each other. ``locks``: all that the log's one writer holds locked:
     the log's folder, which counts; the file that an earlier release locks, which knows no other; and the file that says
     for people who the writer is. ``database``: the address that [storage] log gives in place of the folder of the log
-    ("": none); ``replicated``: whether what no standby of it has confirmed does not count."""
+    ("": none); ``replicated``: whether what no standby of it has confirmed does not count. ``kept``: the place of the
+    blobs that [storage] blobs gives ("": with the log). Where they lie elsewhere, the folder ``blobs`` is their
+    cache."""
 
     home: Path
     log: Path
@@ -48,11 +55,12 @@ class Evidence(msgspec.Struct, frozen=True):
     locks: tuple[Path, ...] = ()
     database: str = ""
     replicated: bool = True
+    kept: str = ""
 
 
 class DatabaseNotAccepted(PmagentError, exit_code=7):
-    """The workspace's configuration names a database that this user has not accepted: a connection gives this user's
-    name and credentials away, so nothing connects to it."""
+    """The workspace's configuration names a database, or a place of blobs, that this user has not accepted: a
+    connection gives this user's name and credentials away, so nothing connects to it."""
 
 
 def evidence(workspace: Path) -> Evidence:
@@ -65,10 +73,11 @@ def evidence(workspace: Path) -> Evidence:
         home = folder
     storage = _storage(workspace)
     where = _folder_in(workspace, storage) or home
-    log, database = where / "log", storage.get("log", "")
+    log, database, kept = where / "log", storage.get("log", ""), storage.get("blobs", "")
     return Evidence(
         home, log, where / "blobs", tuple(dict.fromkeys((log, folder / "LOCK", home / "LOCK"))),
         database if isinstance(database, str) else "?", storage.get("replicated") is not False,
+        kept if isinstance(kept, str) else "?",
     )  # fmt: skip
 
 
@@ -77,35 +86,45 @@ def log_of(workspace: Path, kept: Evidence | None = None) -> LogStore:
     Connects to no database yet; a store that would raises DatabaseNotAccepted. Raises BadAddress; PmagentError where
     the extra pg is not installed."""
     kept = kept or evidence(workspace)
+    blobs = _blobs_in(kept.kept, partial(_require_accepted, workspace, BLOBS_POWER, kept.kept)) if kept.kept else None
     if not kept.database:
-        return SegmentLog(str(kept.log), kept.locks)
+        return SegmentLog(str(kept.log), kept.locks, kept=blobs)
     from pmagent.events.postgres.address import parse_address
 
     address = parse_address(kept.database)
     from pmagent.events.postgres.store import PostgresLog
 
-    permit = partial(_require_accepted, workspace, kept.database)
-    return PostgresLog(address, kept.blobs, kept.locks[-1], replicated=kept.replicated, permit=permit)
+    permit = partial(_require_accepted, workspace, DATABASE_POWER, kept.database)
+    return PostgresLog(address, kept.blobs, kept.locks[-1], replicated=kept.replicated, permit=permit, kept=blobs)
 
 
-def _require_accepted(workspace: Path, database: str) -> None:
+def _blobs_in(place: str, permit: Callable[[], None] = lambda: None) -> Callable[[BlobStore], Blobs]:
+    """The blobs at ``place``, of a cache. Nothing of S3 is imported before the first blob is asked for."""
+    from pmagent.events.s3 import blobs_in
+
+    return lambda cache: blobs_in(place, cache, permit)
+
+
+def _require_accepted(workspace: Path, power: str, place: str) -> None:
     """Raises DatabaseNotAccepted."""
-    if f"{DATABASE_POWER}{database}" not in accepted_powers(workspace):
+    if f"{power}{place}" not in accepted_powers(workspace):
+        what = "the log into a database" if power == DATABASE_POWER else "the blobs into S3"
         raise DatabaseNotAccepted(
-            f"the configuration of {workspace} puts the log into a database, which this user has not accepted",
+            f"the configuration of {workspace} puts {what}, which this user has not accepted",
             "pmagent trust shows what the configuration may do, and asks; --trust-workspace accepts it unasked",
         )
 
 
-def log_at(address: str, blobs: Path, *, replicated: bool = True) -> LogStore:
-    """The store of the log at a database's ``address``, which this user has named, with its blobs in the folder
-    ``blobs``. Raises BadAddress; PmagentError where the extra pg is not installed."""
+def log_at(address: str, blobs: Path, *, replicated: bool = True, kept: str = "") -> LogStore:
+    """The store of the log at a database's ``address``, which this user has named, with its blobs there, or at the
+    place ``kept``, cached in the folder ``blobs``. Raises BadAddress, BadPlace; PmagentError where the extra pg is not
+    installed."""
     from pmagent.events.postgres.address import parse_address
 
     parsed = parse_address(address)
     from pmagent.events.postgres.store import PostgresLog
 
-    return PostgresLog(parsed, blobs, replicated=replicated)
+    return PostgresLog(parsed, blobs, replicated=replicated, kept=_blobs_in(kept) if kept else None)
 
 
 def prepare_database(database: str, writers: Sequence[str], readers: Sequence[str]) -> bool:

@@ -325,6 +325,7 @@ ALERTS: Final = Edge(
         "alerts.acknowledge": Operation(
             perform="pmagent.alerts.operations:acknowledge", lowers=True, unwritten=True, again=True
         ),
+        "alerts.handover": Operation(perform="pmagent.alerts.operations:hand_over", lowers=True, again=True),
         "notify.test": Operation(
             perform="pmagent.alerts.notifying:send_trial", seconds="pmagent.alerts.notifying:trial_seconds",
             configured=True, unwritten=True,
@@ -332,6 +333,7 @@ ALERTS: Final = Edge(
     },
     commands={
         "alerts": Command("pmagent.cli.alerts:alerts", "what somebody has to look at, and acknowledging it"),
+        "handover": Command("pmagent.cli.alerts:handover", "leave a note for the next operator, or read those left"),
         "notify": Commands(
             "notifications of alerts and requests",
             "Notifications of alerts and requests, over the channels of the settings.",

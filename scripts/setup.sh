@@ -50,6 +50,8 @@ for package in $SYSTEM_PACKAGES; do
     bubblewrap) command=bwrap ;;
     xvfb) command=Xvfb ;;
     x11-xkb-utils) command=setxkbmap ;;
+    pgbouncer) command=/usr/sbin/pgbouncer ;;
+    etcd-server) command=etcd ;;
     postgresql) command=$(ls -d /usr/lib/postgresql/*/bin/postgres 2>/dev/null | tail -n 1) ;; # it is not on PATH
     esac
     command -v "$command" >/dev/null || missing="$missing $package"

@@ -11,6 +11,7 @@ AREA: Final = Area(
     lines={
         "alert.acknowledge_requested": "{operator_id} acknowledges {alert}: {note}",
         "alert.acknowledge_refused": "not acknowledged: {reasons} ({code})",
+        "alert.handed_over": "{operator_id} hands over: {text}",
         "alert.acknowledged": "{title} (position {alert}) acknowledged by {operator_id}: {note}",
     },
     alerts="pmagent.actors.alerts.core:ALERTS", laws=("pmagent.replay.areas.invariants_alerts:check_alerts",),

@@ -22,9 +22,11 @@ from pmagent.actors.guests.state import (
     GuestsState,
     OpenCall,
     Session,
+    fewer,
     joined,
     policy_with,
     replace,
+    spent,
     with_session,
     without,
 )
@@ -104,6 +106,8 @@ class Guests:
                     for name, one in state.sessions.items()
                 }  # fmt: skip
                 return replace(state, policy=policy, sessions=named)
+            case GuestAnswerRequested(rule_uses=uses) if event.kind == "fact":
+                return replace(state, uses=uses)
             case KernelModeDecided(mode=mode) if event.kind == "decision":
                 return replace(state, mode=mode)
             case EffectsPaused() | EffectsResumed() if event.kind == "decision" and event.actor == "gate":
@@ -183,7 +187,8 @@ def _own(state: GuestsState, event: Event) -> GuestsState:
             if given.rule is None or session is None:
                 return state
             rules = [*session.rules, given.rule]
-            ruled = replace(session, rules=rules, policy=policy_with(state.policy, rules))
+            left = {**session.left, given.rule.id: state.uses} if state.uses else session.left
+            ruled = replace(session, rules=rules, policy=policy_with(state.policy, rules), left=left)
             return replace(state, sessions={**state.sessions, given.session: ruled})
         case GuestApprovalUsed(approval=number, call_asked=position):
             return _used(state, number, position)
@@ -209,18 +214,21 @@ def _counted(state: GuestsState, event: Event, asked: GuestCallAsked, decided: G
     waits = 0
     if not passes and decided.answer == "ask":
         waits = state.usable(asked, event.time, given=False) or decided.request
-    calls = session.calls
+    calls, ids = session.calls, session.ids
     if passes or waits:
         call = OpenCall(
             position=decided.request, call=asked.call, agent=asked.facts.agent, tool=asked.facts.tool, waits=waits,
             gains=[] if passes else decided.verdict.gains,
         )  # fmt: skip
         calls = {**calls, decided.request: call}
+        ids = {**ids, call.call: ids.get(call.call, 0) + 1} if call.call else ids
     session = replace(
-        session, last=event.time, observed=session.observed or observed, calls=calls, asked=session.asked + 1,
+        session, last=event.time, observed=session.observed or observed, calls=calls, ids=ids, asked=session.asked + 1,
         allowed=session.allowed + (decided.answer == "allow"), refused=session.refused + (decided.answer == "deny"),
         labels=joined(session.labels, decided.verdict.gains) if passes and decided.verdict.gains else session.labels,
     )  # fmt: skip
+    if decided.verdict.answer == decided.answer == "allow" and not observed:
+        session = spent(session, decided.verdict.rules, state.policy)
     return with_session(state, asked.session, session)
 
 
@@ -242,8 +250,10 @@ def _used(state: GuestsState, number: int, position: int) -> GuestsState:
 def _without_call(state: GuestsState, position: int, end: str) -> GuestsState:
     for name, session in state.sessions.items():
         if position in session.calls:
-            calls = {at: call for at, call in session.calls.items() if at != position}
-            left = replace(session, calls=calls, unknown=session.unknown + (end == "unknown"),
+            calls = dict(session.calls)
+            closed = calls.pop(position)
+            left = replace(session, calls=calls, ids=fewer(session.ids, closed.call),
+                           unknown=session.unknown + (end == "unknown"),
                            refused=session.refused + (end in ("refused", "expired")))  # fmt: skip
             return replace(state, sessions={**state.sessions, name: left})
     return state
@@ -255,9 +265,10 @@ def _without_call(state: GuestsState, position: int, end: str) -> GuestsState:
 def _on_call(state: GuestsState, event: Event, asked: GuestCallAsked) -> Decided:
     session = state.sessions.get(asked.session)
     calls = session.calls if session is not None else {}
-    for call in calls.values() if asked.call else ():
-        if call.call == asked.call and call.agent == asked.facts.agent:
-            yield _end(call, "it was asked again, and its end was not seen")
+    if session is not None and asked.call in session.ids:
+        for call in calls.values():
+            if call.call == asked.call and call.agent == asked.facts.agent:
+                yield _end(call, "it was asked again, and its end was not seen")
     if len(calls) >= CALLS_MAX:
         yield _end(next(iter(calls.values())), "so many calls of its session are open that it is given up")
     found = _judged(state, event, asked, session)

@@ -183,6 +183,19 @@ def narrow(part: Part, call: Call) -> str:
     return part.text if _FORM.fullmatch(part.text) else ""
 
 
+def exact(call: Call) -> str:
+    """The one rule that speaks of exactly this call; "" where it takes several, or none can be written."""
+    rules = {_exact(part, call) for part in parts_of(call)}
+    return rules.pop() if len(rules) == 1 and not call.unclear else ""
+
+
+def _exact(part: Part, call: Call) -> str:
+    if part.kind != "command":
+        return narrow(part, call)
+    words = [word for word in part.words if word is not None and re.fullmatch(r"[\w./:@+=,%-]+", word)]
+    return f"Bash({' '.join(words)})" if words and len(words) == len(part.words) and not part.sets else ""
+
+
 # -- commands --------------------------------------------------------------------------------------------------------
 
 
@@ -223,9 +236,11 @@ def _of_command(rule: Pattern, part: Part, *, strict: bool) -> int:
     return max(_strict(words, form) for form in forms for words in ways)
 
 
-def _forms(words: Sequence[str | None], *, strict: bool) -> list[Sequence[str | None]]:
+@lru_cache(maxsize=4096)
+def _forms(words: tuple[str | None, ...], *, strict: bool) -> Sequence[Sequence[str | None]]:
     """The ways of writing this command that mean the same; to a rule that forbids, also those that mean about that."""
-    forms, name = [words], words[0]
+    forms: list[Sequence[str | None]] = [words]
+    name = words[0]
     if name is None:
         return forms
     if system := _SYSTEM.fullmatch(name):

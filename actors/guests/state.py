@@ -39,14 +39,16 @@ class OpenCall(msgspec.Struct, frozen=True, kw_only=True):
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
     """An open session. ``last``: the time of its newest event; ``canary``: its start was seen; ``observed``: at least
-    one call was not held up; ``unmatched``: so many calls ended that had not been let through. ``rules``: those that
-    operators gave it, ``policy``: the policy with them (None: there are none)."""
+    one call was not held up; ``ids``: how many open calls have this id of their harness; ``unmatched``: so many calls
+    ended that had not been let through. ``rules``: those that operators gave it, ``policy``: the policy with them
+    (None: there are none); ``left``: so many calls more each rule lets through, of those that are bounded."""
 
     last: str
     canary: bool = False
     observed: bool = False
     labels: list[str] = []
     calls: dict[int, OpenCall] = {}
+    ids: dict[str, int] = {}
     asked: int = 0
     allowed: int = 0
     refused: int = 0
@@ -54,6 +56,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     unmatched: int = 0
     rules: list[Rule] = []
     policy: Policy | None = None
+    left: dict[str, int] = {}
 
 
 class Approval(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,7 +85,8 @@ UNREAD: Final = Policy(layers=[Layer(name="project", problem="no policy has been
 class GuestsState(msgspec.Struct, frozen=True, kw_only=True):
     """``mode`` is the kernel's; ``paused``: an operator has used the stop switch. ``sessions``: by id, the one that was
     silent for longest first; ``approvals``: by number. ``asked``: the call that is being judged, at ``position``.
-    ``definitions``: what each harness went by when that was read last."""
+    ``definitions``: what each harness went by when that was read last. ``uses``: the bound of the rule that the
+    operator who answers now makes (0: none)."""
 
     policy: Policy = UNREAD
     mode: str = ""
@@ -92,6 +96,7 @@ class GuestsState(msgspec.Struct, frozen=True, kw_only=True):
     asked: GuestCallAsked | None = None
     position: int = 0
     definitions: dict[str, Read] = {}
+    uses: int = 0
 
     def usable(self, asked: GuestCallAsked, now: str, *, given: bool) -> int:
         """The number of the approval for exactly this call, in its session and agent, that is (not) ``given`` and has
@@ -126,10 +131,34 @@ def without(approvals: Mapping[int, Approval], number: int) -> dict[int, Approva
     return {key: one for key, one in approvals.items() if key != number}
 
 
+def fewer(ids: dict[str, int], id: str) -> dict[str, int]:
+    """``ids`` with one less of this one."""
+    if id not in ids:
+        return ids
+    left = dict(ids)
+    if left[id] > 1:
+        left[id] -= 1
+    else:
+        del left[id]
+    return left
+
+
 def joined(labels: list[str], more: Iterable[str]) -> list[str]:
     """``labels``, and those that are new; the same object where there are none."""
     new = sorted({*more} - {*labels})
     return [*labels, *new] if new else labels
+
+
+def spent(session: Session, rules: Iterable[str], policy: Policy) -> Session:
+    """The session after one of its calls was let through by ``rules``: those that have let their number through are
+    gone."""
+    used = {id for id in rules if id in session.left}
+    if not used:
+        return session
+    left = {id: count - (id in used) for id, count in session.left.items()}
+    kept = [rule for rule in session.rules if left.get(rule.id, 1)]
+    held = session.policy if len(kept) == len(session.rules) else policy_with(policy, kept)
+    return replace(session, left={id: count for id, count in left.items() if count}, rules=kept, policy=held)
 
 
 def policy_with(policy: Policy, rules: list[Rule]) -> Policy | None:

@@ -9,7 +9,7 @@ from functools import partial
 from time import monotonic, sleep
 from typing import Any, Final, NamedTuple, TypeVar
 
-from pmagent.events.errors import CorruptLog, EventsLost, NotFound, PmagentError
+from pmagent.events.errors import CorruptLog, DiskFull, EventsLost, NotFound, PmagentError
 from pmagent.events.event import Tail
 from pmagent.events.postgres.address import Address
 from pmagent.events.postgres.schema import PREPARE, VERSION, schema_version
@@ -103,6 +103,8 @@ def explained(failed: Failed, host: str) -> PmagentError:
     """An error of the server for people."""
     if failed.state.startswith("XX"):
         return CorruptLog(f"database on {host}", 0, 0, str(failed))
+    if failed.state == "53100":
+        return DiskFull(f"no space is left on {host}")
     if failed.state in ("3F000", "42P01", "42883"):
         return DatabaseRefused(f"the database on {host} is not prepared for logs", f"its owner runs: {PREPARE}")
     may = "the owner of the database lets this role write or read logs: docs/machines.md"

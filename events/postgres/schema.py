@@ -13,7 +13,10 @@ from pmagent.events.errors import PmagentError
 from pmagent.events.postgres.address import Address
 from pmagent.events.postgres.session import Broken, DatabaseRefused, Failed, Session, sessions
 
-VERSION: Final = 1
+STEPS: Final = ("schema.sql", "blobs.sql", "lease.sql")
+"""The files that lead from each version of the schema to the next."""
+
+VERSION: Final = len(STEPS)
 """The schema that this release needs."""
 
 PREPARE: Final = "pmagent log prepare"
@@ -24,7 +27,7 @@ _SECONDS: Final = 60.0
 
 def prepare(address: Address, writers: Sequence[str], readers: Sequence[str]) -> bool:
     """Make what is missing, and let the roles ``writers`` and ``readers``, which exist, write and read logs. Whether
-    the schema was made now. Raises Unreachable, DatabaseRefused."""
+    the schema was made, or brought up to date, now. Raises Unreachable, DatabaseRefused."""
     for session in sessions(address):
         try:
             return _prepare(session, writers, readers)
@@ -50,11 +53,13 @@ def _prepare(session: Session, writers: Sequence[str], readers: Sequence[str]) -
     for group, names in (("pm_writer", writers), ("pm_reader", readers)):
         statements += [_granting(session, group, name) for name in names]
     if found == 0:
-        sql = Path(__file__).with_name("schema.sql").read_text("utf-8")
-        statements += ["CREATE SCHEMA pm AUTHORIZATION pm_owner", "SET LOCAL ROLE pm_owner", sql.rstrip("; \n")]
+        statements.append("CREATE SCHEMA pm AUTHORIZATION pm_owner")
+    statements.append("SET LOCAL ROLE pm_owner")
+    for name in STEPS[found:]:
+        statements.append(Path(__file__).with_name(name).read_text("utf-8").rstrip("; \n"))
     session.script(";\n".join((*statements, "COMMIT")), _SECONDS)
     _let_see_standbys(session)
-    return found == 0
+    return found < VERSION
 
 
 def _let_see_standbys(session: Session) -> None:

@@ -56,6 +56,8 @@ SELECT pg_is_in_recovery(), pg_backend_pid();
 """The settings of each session of ours, whatever the role or the database has been given; the plan of a page's
 lookup must not depend on statistics that nobody has taken yet."""
 
+_PID: Final = b"SELECT pg_backend_pid()"
+
 _KEEPALIVE: Final = {
     "keepalives_idle": "5", "keepalives_interval": "2", "keepalives_count": "3", "tcp_user_timeout": "15000",
     "application_name": "pmagent", "client_encoding": "UTF8",
@@ -106,7 +108,7 @@ class Session:
         self.host = self._connection.host.decode("utf-8", "replace") or "the server"
         """The host, for people."""
         self.is_standby = standby == b"t"
-        if int(pid) != self._connection.backend_pid:
+        if int(pid) != self._connection.backend_pid and self._shares_backends(until):
             self.close()
             raise DatabaseRefused(
                 f"{self.host} is a connection pooler: statements of one session reach several backends",
@@ -146,13 +148,19 @@ class Session:
             for sql, given in (first, then):
                 self._send_prepared(sql, given)
                 connection.pipeline_sync()
-            one = self._collect(until, syncs=1)
-            two = self._collect(until, syncs=1)
+            found, failed = [], []
+            for _ in range(2):
+                try:
+                    found.append(self._collect(until, syncs=1))
+                except Failed as error:  # the session goes on, so the other answer has to be taken
+                    failed.append(error)
             connection.exit_pipeline_mode()
         except PsycopgError as error:
             self.cut()
             raise Broken(_line(str(error))) from error
-        return _rows(one), _rows(two)
+        if failed:
+            raise failed[0]
+        return _rows(found[0]), _rows(found[1])
 
     def script(self, sql: str, seconds: float = ANSWER_SECONDS) -> None:
         """Run several statements, which have no parameters; one transaction unless they say otherwise. Raises Broken,
@@ -287,6 +295,27 @@ class Session:
         if notice.error_field(pq.DiagnosticField.SEVERITY_NONLOCALIZED) == b"WARNING":
             text = notice.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or b""
             self.warnings.append(_line(text.decode("utf-8", "replace")))
+
+    def _shares_backends(self, until: float) -> bool:
+        """Whether the pooler in between lends one backend to several sessions. Poolers hand out the backend that was
+        given back last, or the one that has been idle longest: the first shows while a second session holds one, the
+        other when this session asks twice. Raises Broken."""
+        try:
+            seen = {self._asked(_PID, until) for _ in range(3)}
+            other = pq.PGconn.connect(f"{self.target} connect_timeout={CONNECT_SECONDS:.0f}".encode())
+            try:
+                if other.exec_(b"BEGIN").status not in _GOOD:
+                    return True  # it pools by statement
+                seen.add(self._asked(_PID, until))
+                return len(seen) > 1 or other.exec_(_PID).get_value(0, 0) in seen
+            finally:
+                other.finish()
+        except PsycopgError as error:
+            raise Broken(_line(str(error))) from error
+
+    def _asked(self, sql: bytes, until: float) -> bytes | None:
+        self._connection.send_query(sql)
+        return self._collect(until).get_value(0, 0)
 
     def _is_private(self) -> bool:
         """Whether nobody else can answer: a socket of this machine, or a server whose certificate was checked."""

@@ -1,7 +1,8 @@
-"""Acknowledged alerts, read from the log."""
+"""Acknowledged alerts and hand-over notes, read from the log."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import closing
 from typing import Any, Final
 
@@ -31,3 +32,16 @@ def acknowledged(layout: Layout, position: int, count: int = PAGE) -> tuple[list
             found.append({**data, "position": position, "time": event.time})
             position = data["previous"]
     return found, position
+
+
+def handed_over(layout: Layout, positions: Iterable[int]) -> list[dict[str, Any]]:
+    """The hand-over notes at these positions, whole, in that order. Blocking. Raises NotFound where there is none,
+    CorruptLog."""
+    found: list[dict[str, Any]] = []
+    with closing(layout.store.reader()) as storage:
+        for position in positions:
+            event = event_at(storage, position)
+            if event.type != "alert.handed_over":
+                raise NotFound(f"no hand-over note stands at position {position}", "pmagent handover lists them")
+            found.append({**msgspec.json.decode(event.data), "position": position, "time": event.time})
+    return found

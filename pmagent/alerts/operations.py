@@ -11,16 +11,18 @@ import msgspec
 from msgspec import Meta
 
 from pmagent.actors.alerts.actor import NAME, AlertsState, Open
+from pmagent.actors.alerts.core import HANDOVER
 from pmagent.actors.core.engine import Engine
-from pmagent.contracts.alerts import AlertAcknowledged, AlertAcknowledgeRequested
+from pmagent.contracts.alerts import HANDOVER_CHARS_MAX, AlertAcknowledged, AlertAcknowledgeRequested, HandedOver
 from pmagent.contracts.control import OperatorId, Why
 from pmagent.events.errors import PmagentError
-from pmagent.service.answer import Answer, request_of
+from pmagent.service.answer import Answer, request_of, understood
 from pmagent.service.folding import folded
 from pmagent.service.host import Host
 
 LIST: Final = "alerts.list"
 ACKNOWLEDGE: Final = "alerts.acknowledge"
+HAND_OVER: Final = "alerts.handover"
 NEWEST: Final = 10
 """So many open alerts stand in the status, the gravest first."""
 
@@ -36,6 +38,12 @@ class _Arguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     note: Why = ""
 
 
+class _Handover(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    operator: OperatorId
+    text: Annotated[str, Meta(min_length=1, max_length=HANDOVER_CHARS_MAX)]
+    channel: Literal["cli", "console", "api"] = "api"
+
+
 def state_of(engine: Engine) -> AlertsState:
     """The alerts' state."""
     state: AlertsState = engine.states[NAME]
@@ -43,9 +51,11 @@ def state_of(engine: Engine) -> AlertsState:
 
 
 def status(engine: Engine) -> dict[str, Any]:
-    """Its part of the status: how many are open by severity, and the gravest of them."""
+    """Its part of the status: how many are open by severity, the gravest of them, and where hand-over notes stand."""
     state = state_of(engine)
-    return {"alerts": {**_counts(state), "newest": [_plain(one) for one in state.ranked[:NEWEST]]}}
+    newest = [_plain(one) for one in state.ranked[:NEWEST]]
+    notes = [one.position for one in state.ranked if one.kind == HANDOVER][:NEWEST]
+    return {"alerts": {**_counts(state), "newest": newest, "handover": notes}}
 
 
 def document(engine: Engine) -> dict[str, Any]:
@@ -72,11 +82,7 @@ def listing_alone(workspace: Path, _name: str, _arguments: dict[str, Any]) -> An
 async def acknowledge(host: Host, arguments: dict[str, Any]) -> Answer:
     """Acknowledge an alert: ``{acknowledged: true, alert, title, …}``, or the refusal's reasons and exit code 1. Raises
     BadAlerts, BadOperation, Refused, TimedOut."""
-    given = {name: value for name, value in arguments.items() if name != "request"}
-    try:
-        asked = msgspec.convert(given, _Arguments)
-    except msgspec.ValidationError as error:
-        raise BadAlerts(f"this cannot be acknowledged: {error}", "pmagent alerts --help") from error
+    asked = understood(arguments, _Arguments, BadAlerts, "this cannot be acknowledged", "pmagent alerts --help")
     payload = AlertAcknowledgeRequested(
         alert=asked.alert, note=asked.note, operator_id=asked.operator, channel=asked.channel
     )
@@ -86,6 +92,14 @@ async def acknowledge(host: Host, arguments: dict[str, Any]) -> Answer:
     done = isinstance(event.data, AlertAcknowledged)
     fields: dict[str, Any] = msgspec.to_builtins(event.data)
     return Answer(document={"acknowledged": done, **fields, "position": event.position}, exit_code=0 if done else 1)
+
+
+async def hand_over(host: Host, arguments: dict[str, Any]) -> Answer:
+    """Leave a note for the next operator: ``{position}``. Raises BadAlerts, BadOperation."""
+    asked = understood(arguments, _Handover, BadAlerts, "this is no hand-over note", "pmagent handover --help")
+    payload = HandedOver(operator_id=asked.operator, channel=asked.channel, text=asked.text)
+    draft = await anyio.to_thread.run_sync(host.drafted, payload, request_of(arguments, HAND_OVER))
+    return Answer(document={"position": await host.tell_draft(draft)})
 
 
 def _counts(state: AlertsState) -> dict[str, int]:

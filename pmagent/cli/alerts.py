@@ -1,4 +1,4 @@
-"""``pmagent alerts``: what somebody has to look at; ``pmagent notify``: notifications of it."""
+"""``pmagent alerts``: what somebody has to look at; ``handover``: notes for who comes next; ``notify``: messages."""
 
 from __future__ import annotations
 
@@ -121,6 +121,49 @@ def _acknowledged_screen(output: Output, document: dict[str, Any]) -> None:
         output.line("no alert has been acknowledged")
     if document["before"]:
         output.note(f"older ones: pmagent alerts --acknowledged --before {document['before']}")
+
+
+@click.command(cls=Command, example=[
+    "pmagent handover", "pmagent handover 'two approvals wait; rack-3 is being repaired, do not arm it'",
+])  # fmt: skip
+@click.argument("text", required=False)
+@operator_option()
+@request_option()
+@format_option()
+@pass_app
+def handover(app: App, text: str | None, operator: str | None, request: str | None, format: str) -> int:
+    """Leave the note TEXT for the next operator: what waits, what to watch; without TEXT, show the notes left.
+
+    A note heads the console until an operator acknowledges it: pmagent alerts --ack NUMBER --note TEXT."""
+    if text is None and (operator or request):
+        raise click.UsageError("--operator and --request go with a TEXT")
+    if text is None:
+        return _handed_over(app, format)
+    answer = _ask(app, "alerts.handover", text=text, operator=acting(app, operator), channel="cli",
+                  **same_request(request))  # fmt: skip
+    said = f"handed over at position {answer.document['position']}"
+    app.output.answer(format, answer.document, lambda: app.output.line(said))
+    return answer.exit_code
+
+
+def _handed_over(app: App, format: str) -> int:
+    from pmagent.actors.alerts.core import HANDOVER
+    from pmagent.alerts.inbox import handed_over
+
+    opened = _ask(app, "alerts.list").document["open"]
+    notes = handed_over(app.layout, [one["position"] for one in opened if one["kind"] == HANDOVER])
+
+    def screen() -> None:
+        for one in notes:
+            app.output.line(f"{one['position']}  {one['operator_id']}, {app.output.moment(one['time'])}")
+            app.output.block(one["text"])
+        if notes:
+            app.output.note(Styled("hint:", "cyan"), " pmagent alerts --ack NUMBER --note TEXT acknowledges one")
+        else:
+            app.output.line("no hand-over note is open")
+
+    app.output.answer(format, {"notes": notes}, screen)
+    return Exit.DONE
 
 
 @click.command("test", cls=Command, example=["pmagent notify test", "pmagent notify test --channel email"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,6 +18,7 @@ from pmagent.exitcodes import Exit
 from pmagent.when import duration
 
 if TYPE_CHECKING:
+    from pmagent.guests.frequent import Frequent
     from pmagent.guests.what_if import Trial
     from pmagent.service.answer import Answer
 
@@ -184,15 +186,30 @@ def show(app: App, number: int, rule: str, format: str) -> int:
     """Exactly what the call NUMBER would do, and why it waits. Masked text stays masked here."""
     answer = ask(app, "guests.approvals", approval=number)
     trial = _tried(app, number, rule) if rule else None
+    often = _frequent(app, answer.document)
     document = answer.document if trial is None else {**answer.document, "trial": msgspec.to_builtins(trial)}
+    document = {**document, "frequent": often._asdict() if often is not None else None}
 
     def screen() -> None:
         _show(app.output, document)
         if trial is not None:
             _show_trial(app.output, rule, trial)
+        elif often is not None:
+            since = app.output.moment(often.since)
+            app.output.line(f"  often    approved {often.approved} times since {since}, never rejected; try the rule:")
+            app.output.line(f"           pmagent approvals show {number} --rule {shlex.quote(often.rule)}")
 
     app.output.answer(format, document, screen)
     return answer.exit_code
+
+
+def _frequent(app: App, shown: dict[str, Any]) -> Frequent | None:
+    """The template that fits the call. Raises CorruptLog."""
+    from pmagent.contracts.guest_calls import Call
+    from pmagent.events.log import now
+    from pmagent.guests.frequent import frequent
+
+    return frequent(app.layout.store, msgspec.convert(shown["facts"], Call), now())
 
 
 def _tried(app: App, number: int, rule: str) -> Trial:
@@ -241,12 +258,13 @@ def _show(output: Output, one: dict[str, Any]) -> None:
 @click.command("approvals approve", cls=Command, example=[
     "pmagent approvals approve 4711",
     "pmagent approvals approve 4711 --digest 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
-    "pmagent approvals approve 4711 --rule 'Bash(npm run build *)' --for 2h",
+    "pmagent approvals approve 4711 --rule 'Bash(npm run build *)' --for 2h --times 5",
 ])  # fmt: skip
 @click.argument("number", type=click.IntRange(1))
 @click.option("--digest", metavar="HEX", help="The digest that was shown; without it, the call is shown now.")
 @click.option("--rule", default="", metavar="RULE", help="Also allow such calls in this session from now on.")
 @click.option("--for", "lasting", default="1h", metavar="DURATION", help="For so long, 7 days at most [default: 1h].")
+@click.option("--times", type=click.IntRange(1, 1000), metavar="N", help="And for so many calls at most.")
 @click.option("--note", default="", metavar="TEXT", help="A note, for the log.")
 @secret_option()
 @operator_option()
@@ -259,6 +277,7 @@ def approve(
     digest: str | None,
     rule: str,
     lasting: str,
+    times: int | None,
     note: str,
     secret_stdin: bool,
     operator: str | None,
@@ -269,6 +288,8 @@ def approve(
 
     On a terminal the call is shown, and what the rule would have let through in the last 30 days; typing yes approves
     it. Elsewhere --digest names what was shown. Exit 1: it was refused, with the reason."""
+    if times and not rule:
+        raise click.UsageError("--times bounds a rule: say which, with --rule")
     if secret_stdin and digest is None:
         raise click.UsageError("--secret-stdin takes stdin: say what was shown, with --digest")
     who, shown = acting(app, operator), None
@@ -285,7 +306,7 @@ def approve(
             return Exit.NO
         digest = shown["digest"]
     proven = proof_of(app, who, wanted=shown is not None and shown["needed"] > 1, from_stdin=secret_stdin)
-    ruled = {"rule": rule, "rule_seconds": duration(lasting)} if rule else {}
+    ruled = {"rule": rule, "rule_seconds": duration(lasting), "rule_uses": times or 0} if rule else {}
     answer = ask(app, "guests.answer", approval=number, decision="approve", digest=digest, operator=who, channel="cli",
                  note=note, **ruled, **proven, **same_request(request))  # fmt: skip
     return _answered(app, answer, format)

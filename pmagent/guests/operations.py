@@ -24,6 +24,7 @@ from pmagent.contracts.control import OperatorId, Why
 from pmagent.contracts.guest_calls import Rule
 from pmagent.contracts.guests import (
     GUESTS,
+    RULE_USES_MAX,
     TEXT_CHARS_MAX,
     GuestAnswerRequested,
     GuestCallAsked,
@@ -77,7 +78,8 @@ class _Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """``rule``: a rule's text, which then allows such calls in the session for ``rule_seconds``."""
+    """``rule``: a rule's text, which then allows such calls in the session for ``rule_seconds``, and so many of them
+    (``rule_uses``; 0: any number)."""
 
     approval: Annotated[int, Meta(ge=1)]
     decision: Literal["approve", "reject"]
@@ -87,6 +89,7 @@ class _Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     note: Why = ""
     rule: Annotated[str, Meta(max_length=1000)] = ""
     rule_seconds: Annotated[float, Meta(gt=0, le=7 * 24 * 3600)] = 3600.0
+    rule_uses: Annotated[int, Meta(ge=0, le=RULE_USES_MAX)] = 0
     secret: Annotated[str, Meta(max_length=1024)] = ""
     by_secret: bool = False
 
@@ -267,7 +270,7 @@ async def answer(host: Host, arguments: dict[str, Any]) -> Answer:
         rule = session_rule(asked.rule, asked.approval, os.environ.get("HOME", ""), expires, reason)
     payload = GuestAnswerRequested(
         approval=asked.approval, decision=asked.decision, digest=asked.digest, operator_id=asked.operator,
-        channel=asked.channel, note=asked.note, proof=known, rule=rule,
+        channel=asked.channel, note=asked.note, proof=known, rule=rule, rule_uses=asked.rule_uses if rule else 0,
         asking=await anyio.to_thread.run_sync(host.resources[Gate].processes.session_of, asker.get()),
     )  # fmt: skip
     draft = await anyio.to_thread.run_sync(host.drafted, payload, request_of(arguments, ANSWER))

@@ -67,6 +67,7 @@ _CORE: Final[dict[str, Line]] = {
     "effect.timed_out": "effect {request} stopped after {limit_s} s",
     "log.created": "log {log_id}",
     "log.recovered": "{cut_bytes} torn bytes cut from {segment}, kept as {kept_as}: {reason}",
+    "log.taken_over": "{holder} after {previous}: {why}, epoch {epoch}",
     "request.refused": "request {request}: {name} is {reason}",
 }
 """The types that belong to no area."""

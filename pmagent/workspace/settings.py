@@ -197,6 +197,9 @@ class StorageSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     log: Annotated[
         str, Meta(description="the address of a log in PostgreSQL, in place of the folder; without a password")
     ] = ""
+    blobs: Annotated[
+        str, Meta(description="the place of the blobs in S3, s3://bucket/prefix; else they lie with the log")
+    ] = ""
     replicated: Annotated[
         bool, Meta(description="whether an event counts only when a standby of that database has it")
     ] = True
@@ -254,7 +257,7 @@ def _setting(section: str, field: msgspec.structs.FieldInfo) -> Setting:
     return Setting(key, variable, text, field.default, _kind(described))
 
 
-_FILE_ONLY: Final = ("storage.log_dir", "storage.log", "storage.replicated", "kernel.surfaces")
+_FILE_ONLY: Final = ("storage.log_dir", "storage.log", "storage.blobs", "storage.replicated", "kernel.surfaces")
 """Settings without variables: a variable would give every workspace the same log, or excuse a lack of surfaces that
 nobody has accepted."""
 

@@ -54,6 +54,8 @@ class Law:
         """Call -> the approval by which it was allowed, until that is used."""
         self._ended: set[int] = set()
         self._approvals: dict[int, _Asked] = {}
+        self._left: dict[str, int] = {}
+        """Bounded rule -> so many calls more it may let through."""
 
     def take(self, event: Event) -> None:
         """Hold one more event to the laws. Raises Violation."""
@@ -110,6 +112,9 @@ class Law:
             if data.approval:
                 self._fits(event, data.approval, position)
                 self._owed[position] = data.approval
+            for rule in () if observed or data.approval else set(data.verdict.rules) & self._left.keys():
+                self._left[rule] -= 1
+                require(self._left[rule] >= 0, f"{event.id} is allowed by a rule that has let its number through")
         if observed or (data.answer == "allow" and not data.approval):
             self._passed.add(position)
         elif data.answer == "deny":
@@ -151,6 +156,8 @@ class Law:
             approval.over = True
             return
         require(wish.decision == "approve" and wish.operator_id not in approval.operators, f"{event.id} counts twice")
+        if data.rule is not None and wish.rule_uses:
+            self._left[data.rule.id] = wish.rule_uses
         approval.operators.append(data.operator_id)
         approval.expires = data.expires
 

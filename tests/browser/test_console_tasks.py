@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -9,8 +10,10 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import Enter
 from tests.browser.test_console_approving import APPROVE
-from tests.support.furnished import Furnished
+from tests.support.furnished import RETRIES, Furnished
 from tests.support.sandboxes import OBSTACLE
+from tests.support.screens import NARROW, SIZE
+from tests.support.started import in_workspace
 from tests.support.stations import APPROVING, ASKING, LOOKING, Station
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("screens")]
@@ -27,6 +30,22 @@ def runs(station: Station) -> list[str]:
     furnished.runs()
     furnished.runs()
     return [one["run_id"] for one in station.document("runs")["runs"]]
+
+
+@pytest.fixture(scope="module")
+def long_run(station: Station) -> str:
+    """A run of 120 tasks, some of which failed."""
+    if OBSTACLE:
+        pytest.skip(OBSTACLE)
+    in_workspace(station.workspace, "", RETRIES)
+    plan = station.workspace / "long.json"
+    plan.write_text(json.dumps([
+        {"task_id": f"service-{n}", "intent": f"Test the service {n} against its neighbours", "tools": ["sh"],
+         "inputs": {"args": ["-c", f"exit {int(n % 8 == 3)}"]}, "constraints": {"max_retries": 0}}
+        for n in range(120)
+    ]))  # fmt: skip
+    station.process("run", "Test all services", "--plan", str(plan), expect=1)
+    return str(station.document("runs")["runs"][0]["run_id"])
 
 
 class Way:
@@ -80,6 +99,23 @@ def test_two_runs_are_compared_in_two_clicks(enter: Enter, runs: list[str]) -> N
     way.press(way.page.locator("#recent").get_by_role("link", name=runs[0][:8]))
     way.press(way.page.get_by_role("link", name="with the run before"))
     expect(way.page.get_by_role("heading", level=1)).to_have_text(f"Runs {runs[1][:8]} and {runs[0][:8]}")
+
+
+@pytest.mark.parametrize("size", [NARROW, SIZE], ids=["narrow", "wide"])
+def test_120_tasks_take_two_screens_before_they_are_unfolded(
+    enter: Enter, long_run: str, size: tuple[int, int]
+) -> None:
+    page = enter(LOOKING, size=size).page
+    page.goto(f"/runs/{long_run}?tab=tasks")
+    assert page.evaluate("document.documentElement.scrollHeight") <= 2 * size[1]
+    expect(page.get_by_role("link", name="service-3", exact=True)).to_be_visible()
+    last = page.get_by_role("link", name="service-119", exact=True)
+    expect(last).to_be_hidden()
+    page.locator("#more-failed > summary").click()
+    page.locator("#tasks-done > summary").click()
+    expect(page.locator("#tasks tbody tr")).to_have_count(120)
+    for row in (page.get_by_role("link", name="service-118", exact=True), last):
+        expect(row).to_be_visible()
 
 
 def test_the_palette_opens_anywhere_finds_as_one_types_and_leads_there(enter: Enter, runs: list[str]) -> None:

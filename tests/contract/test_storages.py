@@ -1,4 +1,4 @@
-"""The storages that come with the log, and the stores that open them, keep their contracts."""
+"""The storages that come with the log, the stores that open them, and those of blobs, keep their contracts."""
 
 from __future__ import annotations
 
@@ -9,16 +9,28 @@ from pathlib import Path
 
 import pytest
 
+from pmagent.events.blobs import BlobStore
 from pmagent.events.disk import RealDisk
 from pmagent.events.evidence import log_in
 from pmagent.events.memory import MemoryStorage
 from pmagent.events.postgres.store import PostgresLog
+from pmagent.events.s3 import blobs_in
+from pmagent.events.storage import Blobs
 from pmagent.events.store import LogStore
 from tests.support.logs import open_segments
 from tests.support.memory_disk import MemoryDisk
 from tests.support.memory_log import MemoryLog
 from tests.support.postgres import Server, one_server
-from tests.support.storage_contract import MakeStorage, MakeStore, StorageContract, StoreContract
+from tests.support.s3 import Bucket, one_bucket
+from tests.support.storage_contract import (
+    BlobsContract,
+    MakeBlobs,
+    MakeStorage,
+    MakeStore,
+    Spoil,
+    StorageContract,
+    StoreContract,
+)
 
 
 class TestMemory(StorageContract):
@@ -101,3 +113,72 @@ class TestPostgresStore(StoreContract):
     def make(self, server: Server, tmp_path: Path) -> MakeStore:
         """Each with a name of its own."""
         return lambda: PostgresLog(server.new_log(), tmp_path / "blobs", replicated=False)
+
+
+class TestFolderOfBlobs(BlobsContract):
+    """Files."""
+
+    @pytest.fixture
+    def make(self, tmp_path: Path) -> MakeBlobs:
+        """In one folder."""
+        return lambda: BlobStore(RealDisk(), str(tmp_path))
+
+    @pytest.fixture
+    def spoil(self, tmp_path: Path) -> Spoil:
+        """Change the file."""
+
+        def spoil(name: str) -> None:
+            (path,) = tmp_path.glob(f"??/{name}")
+            path.write_bytes(b"x" + path.read_bytes()[1:])
+
+        return spoil
+
+
+class TestPostgresBlobs(BlobsContract):
+    """Rows of a log's database."""
+
+    @pytest.fixture
+    def make(self, server: Server, tmp_path: Path) -> Iterator[MakeBlobs]:
+        """Beside one log, whose lease is held; each time with a cache of its own."""
+        store, numbers = PostgresLog(server.new_log(), tmp_path, replicated=False), count()
+        with store.lease("tests"):
+
+            def make() -> Blobs:
+                store._blobs = tmp_path / str(next(numbers))
+                return store.blobs()
+
+            yield make
+
+    @pytest.fixture
+    def spoil(self, server: Server) -> Spoil:
+        """Change the first piece."""
+
+        def spoil(name: str) -> None:
+            found = f"SELECT upload FROM pm.blob WHERE sha256 = decode('{name}', 'hex')"
+            server.sql(f"UPDATE pm.piece SET bytes = set_byte(bytes, 1, 0) WHERE n = 0 AND upload IN ({found})")
+
+        return spoil
+
+
+class TestS3Blobs(BlobsContract):
+    """Objects of a bucket."""
+
+    @pytest.fixture
+    def make(self, bucket: Bucket, tmp_path: Path) -> MakeBlobs:
+        """In one bucket, each time with a cache of its own."""
+        numbers = count()
+        return lambda: blobs_in(
+            bucket.place, BlobStore(RealDisk(), str(tmp_path / str(next(numbers)))), lambda: None
+        )
+
+    @pytest.fixture
+    def spoil(self, bucket: Bucket) -> Spoil:
+        """Change the object."""
+        return bucket.spoil
+
+
+@pytest.fixture(scope="module")
+def bucket() -> Iterator[Bucket]:
+    """A bucket of a server that speaks the protocol of S3."""
+    with one_bucket() as made:
+        yield made

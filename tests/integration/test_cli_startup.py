@@ -22,7 +22,7 @@ sys.exit(code)
 
 SLOW = {
     "anyio", "asyncio", "watchfiles", "structlog", "rich", "concurrent", "multiprocessing", "http", "ssl", "email",
-    "langchain_core", "langsmith", "pydantic", "dspy", "psycopg",
+    "langchain_core", "langsmith", "pydantic", "dspy", "psycopg", "botocore",
 }
 """Packages that reading a log needs none of."""
 

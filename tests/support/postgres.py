@@ -115,7 +115,7 @@ class Server:
         return other
 
     def _make_folder(self) -> None:
-        self.folder.mkdir(parents=True)
+        self.folder.mkdir(parents=True, exist_ok=True)
         if os.getuid() == 0:
             shutil.chown(self.folder, "postgres")
 
@@ -216,6 +216,36 @@ def one_server(**settings: str) -> Iterator[Server]:
             yield server
         finally:
             server.stop()
+
+
+class SmallDisk:
+    """A file system of its own in ``folder``, with room for a server's data and little more. Only root can make it."""
+
+    def __init__(self, folder: Path, mebibytes: int = 640) -> None:
+        if os.getuid() != 0:
+            pytest.skip("only root can mount a disk of its own")
+        folder.mkdir(parents=True)
+        self.folder, self._filler = folder, folder / "filler"
+        done = subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", f"size={mebibytes}m,mode=700,uid=postgres,gid=postgres", "none", folder],
+            capture_output=True, text=True, timeout=SECONDS, check=False,
+        )  # fmt: skip
+        if done.returncode:
+            pytest.skip(f"no disk can be mounted here: {done.stderr}")
+
+    def fill(self) -> None:
+        """Leave no room."""
+        with self._filler.open("wb", buffering=0) as file, suppress(OSError):
+            while True:
+                file.write(bytes(1 << 16))
+
+    def empty(self) -> None:
+        """Leave room again."""
+        self._filler.unlink()
+
+    def close(self) -> None:
+        """Take it away, with whatever uses it gone."""
+        subprocess.run(["umount", "--lazy", self.folder], check=True, timeout=SECONDS)
 
 
 class Cluster:

@@ -9,7 +9,9 @@ To run it against another implementation, make a test module with a subclass tha
             return lambda: MyStorage(...)
 
 ``persistent = False`` leaves out what is about opening again. ``StoreContract`` is used alike: its ``make`` gives the
-store of another log each time, and ``again`` a store of the same log for another process.
+store of another log each time, and ``again`` a store of the same log for another process. ``BlobsContract`` wants two
+fixtures: ``make`` gives the same blobs each time, as a process sees them that has seen none of them; ``spoil`` changes
+the content of one where it lies.
 """
 
 from __future__ import annotations
@@ -22,17 +24,19 @@ from hashlib import sha256
 
 import pytest
 
-from pmagent.events.errors import BadEvent, LogLocked, NotFound, TailMoved
+from pmagent.events.errors import BadEvent, CorruptLog, LogLocked, NotFound, TailMoved
 from pmagent.events.event import DATA_BYTES_MAX, Draft, Event, Tail, time_after
 from pmagent.events.line import ChainChecker, seal
 from pmagent.events.log import now
 from pmagent.events.reader import CAUGHT_UP, Follower, Progress, Reader, event_at, events, runs
-from pmagent.events.storage import Storage
+from pmagent.events.storage import Blobs, Storage
 from pmagent.events.store import LogStore
 from tests.support.logs import LOG_ID, BatchWriter, draft, moment
 
 MakeStorage = Callable[[], Storage]
 MakeStore = Callable[[], LogStore]
+MakeBlobs = Callable[[], Blobs]
+Spoil = Callable[[str], None]
 SECONDS = 60.0
 """Nothing here waits so long."""
 
@@ -337,6 +341,90 @@ class StoreContract:
             assert b"".join(reader.pieces(5)) == b"some content"
         with pytest.raises(NotFound):
             blobs.get("0" * 64)
+
+
+SIZES = (0, 1, 256 * 1024, 256 * 1024 + 1, (1 << 20) + 7)
+"""At and around the sizes at which a store begins another piece."""
+
+
+class BlobsContract:
+    """Inherit, name the class ``Test…``, and give the fixtures ``make`` and ``spoil``."""
+
+    def test_what_one_process_puts_every_other_reads_and_checks(self, make: MakeBlobs) -> None:
+        contents = [os.urandom(size) for size in SIZES]
+        first = make()
+        names = [first.put(content) for content in contents]
+        assert names == [sha256(content).hexdigest() for content in contents]
+        other = make()
+        for name, content in zip(names, contents, strict=True):
+            assert make().check(name) == len(content)
+            assert other.get(name) == make().get(name) == content
+            with closing(make().reader(name)) as reader:
+                assert (reader.size, b"".join(reader.pieces(70_000))) == (len(content), content)
+
+    def test_what_comes_piece_by_piece_is_found_when_it_is_whole(self, make: MakeBlobs) -> None:
+        content = os.urandom(600_000)
+        name = sha256(content).hexdigest()
+        writer = make().writer()
+        for start in range(0, len(content), 50_000):
+            writer.append(content[start : start + 50_000])
+        with pytest.raises(NotFound):
+            make().check(name)
+        assert writer.size == len(content)
+        assert writer.finish() == (name, len(content))
+        writer.abandon()
+        assert make().get(name) == content
+        left = make().writer()
+        left.append(b"left")
+        left.abandon()
+        with pytest.raises(NotFound):
+            make().get(sha256(b"left").hexdigest())
+
+    def test_equal_content_is_one_blob_whoever_puts_it_when(self, make: MakeBlobs) -> None:
+        content = os.urandom(300_000)
+        stores = [make() for _ in range(4)]
+        names: list[str] = []
+        threads = [threading.Thread(target=lambda store=store: names.append(store.put(content))) for store in stores]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(SECONDS)
+        assert names == [make().put(content)] * 4
+        assert make().check(names[0]) == len(content)
+        assert make().remove([names[0]]) == (1, len(content))
+        with pytest.raises(NotFound):
+            make().check(names[0])
+
+    def test_what_is_not_there_is_not_found(self, make: MakeBlobs) -> None:
+        blobs = make()
+        for name in ("0" * 64, sha256(b"never").hexdigest()):
+            for look in (blobs.get, blobs.check, blobs.reader):
+                with pytest.raises(NotFound) as caught:
+                    look(name)
+                assert name in str(caught.value)
+
+    def test_rotten_content_is_named_and_never_handed_out(self, make: MakeBlobs, spoil: Spoil) -> None:
+        for size in (1000, 600_000):
+            name = make().put(os.urandom(size))
+            spoil(name)
+            for look in (make().check, make().get):
+                with pytest.raises(CorruptLog) as caught:
+                    look(name)
+                assert name in str(caught.value)
+            with pytest.raises(CorruptLog), closing(make().reader(name)) as reader:  # before its last piece
+                assert sum(map(len, reader.pieces(1 << 20))) == 0
+
+    def test_what_is_removed_is_gone_and_can_be_put_again(self, make: MakeBlobs) -> None:
+        blobs = make()
+        names = [blobs.put(b"%d" % number * 100_000) for number in range(4)]
+        assert blobs.remove([*names[:2], "0" * 64]) == (2, 200_000)
+        assert blobs.remove(names[:2]) == (0, 0)
+        for name in names[:2]:
+            for look in (make().get, blobs.get, blobs.check):
+                with pytest.raises(NotFound):
+                    look(name)
+        assert blobs.put(b"0" * 100_000) == names[0]
+        assert make().check(names[0]) == make().check(names[2]) == 100_000
 
 
 def _event(position: int) -> Event:

@@ -29,18 +29,19 @@ if TYPE_CHECKING:
 @click.argument("source")
 @click.argument("destination")
 @click.option("--backup", is_flag=True, help="Leave SOURCE open; it may be written meanwhile.")
+@click.option("--blobs", "kept", metavar="PLACE", default="", help="Where blobs lie in S3, for an address.")
 @click.option("--one-server", is_flag=True, help="The database has no standby, and shall need none.")
-def copy(app: App, source: str, destination: str, backup: bool, one_server: bool, format: str) -> int:
+def copy(app: App, source: str, destination: str, backup: bool, kept: str, one_server: bool, format: str) -> int:
     """Copy a log byte for byte from SOURCE (a workspace, a log's folder, or the address of a log in PostgreSQL) to
     DESTINATION (a folder, which gets log/ and blobs/, or an address), check the copy, and close SOURCE for good: nobody
     writes it any more. If it is cut off, SOURCE is still open, and the same command goes on.
 
-    The blobs of a log in PostgreSQL lie in this workspace."""
+    The blobs go along. Those of a log in PostgreSQL lie beside it, or at PLACE: s3://bucket/prefix."""
     from pmagent.actors.known import named_blobs
     from pmagent.events.copying import copy_log
 
     known = None if backup else _known(app)
-    given, wanted = _source(app, source, one_server), _destination(app, destination, one_server)
+    given, wanted = _source(app, source, kept, one_server), _destination(app, destination, kept, one_server)
 
     def moving() -> None:
         if known is not None:
@@ -66,17 +67,17 @@ def _screen(app: App, document: dict[str, object], size: int) -> None:
         app.output.note(Styled("next:", "cyan"), what)
 
 
-def _source(app: App, text: str, one_server: bool) -> LogStore:
+def _source(app: App, text: str, kept: str, one_server: bool) -> LogStore:
     if is_address(text):
-        return log_at(text, app.layout.blobs, replicated=not one_server)
+        return log_at(text, app.layout.blobs, replicated=not one_server, kept=kept)
     if not Path(text).is_dir():
         raise NotFound(f"there is no folder {text}", "give a workspace, a log's folder, or the address of a log")
     return store_at(Path(text))
 
 
-def _destination(app: App, text: str, one_server: bool) -> LogStore:
+def _destination(app: App, text: str, kept: str, one_server: bool) -> LogStore:
     if is_address(text):
-        return log_at(text, app.layout.blobs, replicated=not one_server)
+        return log_at(text, app.layout.blobs, replicated=not one_server, kept=kept)
     folder = Path(text).absolute()
     if folder.is_relative_to(app.layout.folder):
         raise PmagentError(f"{folder} lies in {app.layout.folder}", "give a folder of its own")

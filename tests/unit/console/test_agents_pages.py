@@ -26,10 +26,11 @@ from pmagent.contracts.guests import (
     GuestPolicyRead,
 )
 from pmagent.guests import definitions
-from pmagent.guests.gate import Gate, Gone
+from pmagent.guests.answering import Gone
+from pmagent.guests.gate import Gate
 from pmagent.guests.policy import user_file
 from tests.conftest import fresh_example
-from tests.support.approving import APPROVING, LOOKING
+from tests.support.approving import APPROVING, LOOKING, forms
 from tests.support.console_pages import Page
 from tests.support.consoles import Console, LiveHost, console, live_host
 from tests.support.logged import history
@@ -118,6 +119,41 @@ def test_a_rule_is_shown_with_what_it_would_have_let_through_before_it_is_made(p
     given, = place.events(GuestApprovalGiven)
     assert (given.rule.match, given.rule.answer) == ("Bash(make *)", "allow")
     assert [place.asked(line)["exit"] for line in ("make c", "make mischief")] == [0, 2]
+
+
+def test_a_decision_made_often_is_offered_as_a_rule_with_a_bound_until_one_is_rejected(place: Place) -> None:
+    def decide(line: str, decision: str, session: str) -> None:
+        place.told("SessionStart", session, source="startup")
+        place.asked(line, session)
+        one = place.waiting()[line]
+        place.live.perform("guests.answer", approval=one["approval"], decision=decision, operator="ada",
+                           digest=one["digest"])  # fmt: skip
+        place.asked(line, session)  # it passes, so that nothing waits any more
+
+    for number in range(3):
+        place.asked("make site", "s")
+        assert "approved" not in Page(place.bert.get(_call_of(place, "make site")).text).text, number
+        decide("make site", "approve", f"s{number}")
+    address = _call_of(place, "make site")
+    page = place.bert.get(address)
+    assert "approved 3 times" in Page(page.text).text
+    assert "Try a rule" not in place.vera.get(address).text
+    offered = next(link for link in Page(page.text).links() if "rule=" in link)
+    assert offered == f"{address}?rule=Bash%28make+site%29&rule_seconds=28800&rule_uses=5"
+    tried = place.bert.get(offered).text
+    (form,) = [one for one in forms(tried, f"{address}/approve") if "rule" in one]
+    assert (form["rule"], form["rule_seconds"], form["rule_uses"]) == ("Bash(make site)", "28800", "5")
+    assert place.bert.post(f"{address}/approve", **{**form, "rule_uses": "6"}).status_code == 400
+    assert place.bert.post(f"{address}/approve", **form).status_code == 303
+    assert [place.asked("make site", "s")["exit"] for _ in range(6)] == [0] * 6, "the approved one, and five more"
+    place.asked("make site", "s")
+    assert "make site" in place.waiting()
+    decide("make site", "reject", "s4")
+    assert "approved" not in Page(place.bert.get(_call_of(place, "make site")).text).text
+
+
+def _call_of(place: Place, line: str) -> str:
+    return f"/agents/calls/{place.waiting()[line]['approval']}"
 
 
 def test_a_rule_that_is_none_is_said_at_once_and_decides_nothing(place: Place) -> None:

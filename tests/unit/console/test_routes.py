@@ -193,6 +193,10 @@ TABLE: Final[dict[tuple[str, str], Row]] = {
     ("POST", "/control/resume"): Row(_post("/control/resume"), 303, leads="/"),
     ("GET", "/alerts"): Row(_get("/alerts")),
     ("GET", "/alerts/acknowledge"): Row(_get("/alerts/acknowledge")),
+    ("GET", "/alerts/handover"): Row(_get("/alerts/handover")),
+    ("POST", "/alerts/handover"): Row(
+        _post("/alerts/handover", text="nothing waits", id=f"alerts.handover-{AUDIT}"), 303, leads="/"
+    ),
     ("POST", "/alerts/acknowledge"): Row(_post("/alerts/acknowledge", **{"alert-1": "on", "note": "seen"}), 409),
     ("POST", "/control/mode"): Row(_post("/control/mode", mode="SUGGEST"), 303, leads="/"),
     ("POST", "/control/arm"): Row(_post("/control/arm"), 409),

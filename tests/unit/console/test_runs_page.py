@@ -234,6 +234,28 @@ def test_the_table_of_tasks_is_filtered_and_paged(tmp_path: Path) -> None:
         assert "t8" not in table.split("All tasks")[0]
 
 
+def test_tasks_of_a_long_run_stand_by_state_failures_first_and_ten_of_them_unfolded(tmp_path: Path) -> None:
+    harness = RunHarness()
+    failing: set[str] = set()
+    harness.tool = lambda event: exited(event, int(event.data.task_id in failing))
+    after = {f"t{n}": [f"t{n - 15}"] if 15 <= n < 30 else [] for n in range(60)}  # the first 15 fail, the next wait
+    harness.request(after, config=config(workers=64, retries=0))
+    failing |= {id for name, id in task_ids(harness).items() if int(name[1:]) < 15}
+    harness.run()
+    with pages(written(tmp_path, harness.history)) as client:
+        shown = page(client, f"/runs/{RUN}?tab=tasks")
+        failed, done = shown.index('id="tasks-failed" open'), shown.index('id="tasks-done"><summary>')
+        assert failed < done
+        assert "failed 30" in text(shown)
+        assert "20 more" in text(shown)
+        rows = re.findall(r'<th scope="row"><a href="[^"]+">(t[0-9]+)</a>', shown)
+        assert set(rows[:15]) == {f"t{n}" for n in range(15)}, "those that were begun come first"
+        in_order = page(client, f"/runs/{RUN}?order=plan")
+        assert re.findall(r'<th scope="row"><a href="[^"]+">(t[0-9]+)</a>', in_order) == list(after)
+        assert 'id="tasks-failed"' not in in_order
+        assert client.get(f"/runs/{RUN}?order=shortest").status_code == 400
+
+
 def cut(history: Sequence[Event], kind: type[msgspec.Struct]) -> Sequence[Event]:
     """The history right after the first event of this kind."""
     return history[: next(number for number, event in enumerate(history, 1) if type(event.data) is kind)]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from pmagent.actors.guests.state import UNREAD
 from pmagent.contracts.clock import TimerFired
 from pmagent.contracts.daemon import DaemonStarted
@@ -135,6 +137,22 @@ def test_a_rule_that_an_operator_gave_holds_in_its_session_until_it_expires() ->
     assert answer(alone.ask("make y", session="other")[1]) == "ask"
     alone.wait(1801)
     assert answer(alone.ask("make z")[1]) == "ask"
+
+
+def test_a_rule_with_a_bound_lets_so_many_calls_through_and_is_gone() -> None:
+    alone = Alone()
+    first, _ = alone.ask("make x")
+    rule = Rule(id="r", match="Bash(make *)", answer="allow", expires="2026-11-26T12:30:00.000000Z")
+    alone.answer(first, rule=rule, rule_uses=2)
+    assert [answer(alone.ask(line)[1]) for line in ("make a", "rm b", "ls c", "make d")] == [
+        "allow", "deny", "allow", "allow",
+    ]  # fmt: skip
+    alone.tell(GuestPolicyRead(policy=alone.state.policy))
+    last, decided = alone.ask("make e")
+    assert answer(decided) == "ask"
+    assert not alone.state.sessions["s"].rules
+    alone.answer(last, rule=msgspec.structs.replace(rule, id="r2"))
+    assert [answer(alone.ask("make f")[1]) for _ in range(3)] == ["allow"] * 3, "another rule has no bound of it"
 
 
 def test_what_changed_since_the_approval_counts() -> None:

@@ -24,7 +24,7 @@ from pmagent.projections.runs.folders import documents
 from pmagent.projections.runs.paths import run_paths
 from pmagent.projections.runs.report import state_of
 from pmagent.projections.views.runs import Run, Task, Try
-from pmagent.when import took
+from pmagent.when import seconds_between, took
 
 ROWS_MAX: Final = 200
 FILES_MAX: Final = 200
@@ -36,18 +36,26 @@ BRIEF_MAX: Final = 12
 """A run of so few tasks is whole on one page; of a longer one each part has its own."""
 TABS: Final = ("graph", "time", "tasks", "artifacts", "all")
 STATES: Final = ("done", "failed", "running", "retry", "planned", "blocked")
+FIRST: Final = ("failed", "retry", "running", "blocked", "planned", "done")
+"""The order of the tasks of a long run: what somebody has to look at, then what goes on, then what is over. Of those
+that failed the ones that were never begun come last: they wait for others."""
+SHOWN_FIRST: Final = 10
+"""So many tasks stand unfolded before somebody unfolds more."""
+ORDERS: Final = ("plan", "longest")
+"""Other orders of the tasks than ``FIRST``."""
 
 Pair = tuple[Task, PlannedTask]
 
 
 class Asked(msgspec.Struct, frozen=True):
     """The part of a run that is asked for: a ``tab`` ("": the summary); of the table of tasks those in ``state`` whose
-    names or intents hold ``find``, from the ``start``-th on (0 is the first)."""
+    names or intents hold ``find``, in an ``order`` ("": by state), from the ``start``-th on (0 is the first)."""
 
     tab: str = ""
     state: str = ""
     find: str = ""
     start: int = 0
+    order: str = ""
 
 
 class TaskRow(msgspec.Struct, frozen=True):
@@ -62,6 +70,14 @@ class TaskRow(msgspec.Struct, frozen=True):
     exit: str
     reason: str
     address: str
+
+
+class Group(msgspec.Struct, frozen=True):
+    """Tasks of a page that are in one state; ``count``: how many of all there are."""
+
+    state: str
+    count: int
+    rows: list[TaskRow]
 
 
 class FileRow(msgspec.Struct, frozen=True):
@@ -97,7 +113,8 @@ class Failure(msgspec.Struct, frozen=True):
 
 class RunPage(msgspec.Struct, frozen=True, kw_only=True):
     """All that a run's page shows. ``tasks`` are ``rows_from`` and following of ``rows_total`` in the state that was
-    asked for ("": any); ``counts``: state -> how many. ``pruned``: the day on which its files were given up."""
+    asked for ("": any); ``groups`` are the same by state, where they stand in that order. ``counts``: state -> how
+    many. ``pruned``: the day on which its files were given up."""
 
     run: Run
     brief: bool
@@ -114,6 +131,7 @@ class RunPage(msgspec.Struct, frozen=True, kw_only=True):
     times: Markup
     times_left_out: int
     tasks: list[TaskRow]
+    groups: list[Group]
     rows_from: int
     rows_total: int
     attempts: list[AttemptRow]
@@ -138,6 +156,7 @@ def run_page(story: RunStory, jobs: Jobs, asked: Asked = Asked()) -> RunPage:  #
         pair for pair in pairs if asked.state in ("", shown_state(pair[0]))
         and (not find or find in f"{pair[1].name} {pair[1].intent}".casefold())
     ]  # fmt: skip
+    rows = [_row(run, *pair) for pair in _ordered(run, wanted, asked, brief)[asked.start : asked.start + ROWS_MAX]]
     tried = [row for pair in pairs if any(one.reason for one in pair[0].tries) for row in attempt_rows(run, *pair)]
     files = _files(run)
     boxed = len(pairs) <= dag.BOXES_MAX
@@ -157,7 +176,8 @@ def run_page(story: RunStory, jobs: Jobs, asked: Asked = Asked()) -> RunPage:  #
         order_whole=order.whole,
         times=waterfall.drawn(lanes, *_span(run, lanes)) if lanes else Markup(""),
         times_left_out=begun - len(lanes),
-        tasks=[_row(run, *pair) for pair in wanted[asked.start : asked.start + ROWS_MAX]],
+        tasks=rows,
+        groups=_groups(rows, wanted) if not (brief or asked.order or asked.tab == "all") else [],
         rows_from=asked.start,
         rows_total=len(wanted),
         attempts=tried[:TRIED_MAX],
@@ -251,6 +271,25 @@ def document(story: RunStory, jobs: Jobs, name: str) -> bytes | None:
 def _counts(pairs: Sequence[Pair]) -> dict[str, int]:
     counted = Counter(shown_state(task) for task, _ in pairs)
     return {state: counted[state] for state in STATES if counted[state]}
+
+
+def _ordered(run: Run, pairs: Sequence[Pair], asked: Asked, brief: bool) -> Sequence[Pair]:
+    """The tasks as they are to stand; a brief run's, and all on paper, in the plan's order."""
+    if asked.order == "longest":
+        return sorted(pairs, key=lambda pair: -_seconds(run, pair[0]))
+    if brief or asked.order or asked.tab == "all":
+        return pairs
+    return sorted(pairs, key=lambda pair: (FIRST.index(shown_state(pair[0])), not pair[0].attempts))
+
+
+def _seconds(run: Run, task: Task) -> float:
+    return seconds_between(task.started, task.ended or run.until(now())) if task.started else -1.0
+
+
+def _groups(rows: Sequence[TaskRow], pairs: Sequence[Pair]) -> list[Group]:
+    counts = _counts(pairs)
+    by_state = {state: [row for row in rows if row.state == state] for state in FIRST}
+    return [Group(state, counts[state], some) for state, some in by_state.items() if some]
 
 
 def _row(run: Run, task: Task, planned: PlannedTask) -> TaskRow:

@@ -19,11 +19,16 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from pmagent.console.pages.addresses import address as address_of
 from pmagent.console.pages.context import PageContext, context_of, form_of, visitor_of
 from pmagent.contracts.control import REASON_CHARS_MAX
+from pmagent.contracts.guest_calls import Call
 from pmagent.contracts.guests import GUESTS
 from pmagent.events.errors import PmagentError
 from pmagent.events.log import now
+from pmagent.guests.frequent import SECONDS as OFTEN_SECONDS
+from pmagent.guests.frequent import USES as OFTEN_USES
+from pmagent.guests.frequent import frequent
 from pmagent.guests.what_if import TRIED_DAYS, Trial, policy_shown, try_session_rule
 from pmagent.projections.guests.report import CallLine, Subagent, tree
 from pmagent.service.wire import RemoteError
@@ -33,6 +38,7 @@ SHOWN_MAX: Final = 500
 """So many calls of a session are shown, the newest."""
 RULE_CHARS_MAX: Final = 1000
 _HOUR: Final = "3600"
+_USES: Final = (("0", "any number of calls"), ("1", "one more call"), ("5", "5 more calls"), ("20", "20 more calls"))
 _LASTING: Final = (("900", "15 minutes"), (_HOUR, "an hour"), ("28800", "8 hours"))
 
 
@@ -74,8 +80,9 @@ async def show(request: Request) -> Response:
 
 
 async def call(request: Request) -> Response:
-    """``GET /agents/calls/{number}?rule=&rule_seconds=``: exactly what a call would do, and the forms that decide; with
-    a ``rule``, what that would have let through in the last days, and the form that makes it, too."""
+    """``GET /agents/calls/{number}?rule=&rule_seconds=&rule_uses=``: exactly
+    what a call would do, and the forms that decide; with a ``rule``, what that would have let through in the last days,
+    and the form that makes it, too."""
     return await _call(request)
 
 
@@ -93,7 +100,11 @@ async def _call(
     form = form_of(request) if request.method == "POST" else {}
     given = form or request.query_params
     rule, seconds = given.get("rule", "").strip()[:RULE_CHARS_MAX], given.get("rule_seconds", _HOUR)
-    trial, wrong = None, ""
+    uses = given.get("rule_uses", "0")
+    trial, wrong, often = None, "", None
+    if found is not None and not found["given"]:
+        call = msgspec.convert(found["facts"], Call)
+        often = await context.read(frequent, context.layout.store, call, now())
     if found is not None and rule:
         try:
             trial = await _tried(context, number, rule)
@@ -102,7 +113,9 @@ async def _call(
     return await context.page(
         request, "agent_call.html", title=f"Call {number}", section="agents", status=status, call=found, number=number,
         reasons=reasons, mends=mends, form=form, lasting=_LASTING, rule=rule, trial=trial, wrong=wrong,
-        rule_seconds=seconds if seconds in dict(_LASTING) else _HOUR, days=TRIED_DAYS,
+        often=often, often_seconds=OFTEN_SECONDS, often_uses=OFTEN_USES, uses=_USES, address=address_of,
+        rule_uses=uses if uses in dict(_USES) else "0", days=TRIED_DAYS,
+        rule_seconds=seconds if seconds in dict(_LASTING) else _HOUR,
         live=LIVE if request.method == "GET" and not rule else (), note_max=REASON_CHARS_MAX,
         command=("pmagent", "approvals", "show", str(number), *(("--rule", rule) if rule else ())),
     )  # fmt: skip
@@ -117,7 +130,7 @@ async def _tried(context: PageContext, number: int, rule: str) -> Trial:
 
 
 async def approve(request: Request) -> Response:
-    """POST ``digest``, ``note``, ``rule``, ``rule_seconds``: let exactly that call through, once."""
+    """POST ``digest``, ``note``, ``rule``, ``rule_seconds``, ``rule_uses``: let exactly that call through, once."""
     return await _decide(request, "approve")
 
 
@@ -132,10 +145,13 @@ async def _decide(request: Request, decision: str) -> Response:
         raise HTTPException(403, "Your role is view: you may look, and decide nothing.")
     digest, note = form.get("digest", ""), form.get("note", "").strip()
     rule, seconds = form.get("rule", "").strip(), form.get("rule_seconds", _HOUR)
-    if len(note) > REASON_CHARS_MAX or seconds not in dict(_LASTING):
+    uses = form.get("rule_uses", "0")
+    if len(note) > REASON_CHARS_MAX or seconds not in dict(_LASTING) or uses not in dict(_USES):
         raise HTTPException(400, f"A note has at most {REASON_CHARS_MAX} characters; a rule lasts as the form offers.")
-    ruled: dict[str, Any] = {"rule": rule, "rule_seconds": float(seconds)} if rule and decision == "approve" else {}
-    about = sha256(f"{visitor.operator}|{decision}|{digest}|{rule}|{seconds}|{note}".encode()).hexdigest()[:16]
+    ruled: dict[str, Any] = {}
+    if rule and decision == "approve":
+        ruled = {"rule": rule, "rule_seconds": float(seconds), "rule_uses": int(uses)}
+    about = sha256(f"{visitor.operator}|{decision}|{digest}|{rule}|{seconds}|{uses}|{note}".encode()).hexdigest()[:16]
     try:
         await context.ask("guests.approvals", approval=number)  # about what there is not nothing is recorded
         answer = await context.ask(

@@ -17,6 +17,7 @@ from pmagent.alerts.inbox import acknowledged
 from pmagent.alerts.ledger import troubles
 from pmagent.console.pages.addresses import address, number
 from pmagent.console.pages.context import context_of, form_of, visitor_of
+from pmagent.contracts.alerts import HANDOVER_CHARS_MAX
 from pmagent.contracts.control import REASON_CHARS_MAX
 from pmagent.events.errors import NotFound, PmagentError
 
@@ -24,7 +25,11 @@ COMMAND: Final = ("pmagent", "alerts")
 AT_ONCE: Final = 50
 """So many alerts are acknowledged with one form."""
 
+_ID: Final = re.compile(r"alerts\.handover-[0-9a-f-]{36}")
 _FIELD: Final = re.compile(r"alert-([1-9][0-9]{0,17})")
+
+
+_VIEW: Final = "Your role is view: you may look and stop, and acknowledge and hand over nothing."
 
 
 async def show(request: Request) -> Response:
@@ -55,10 +60,10 @@ async def _page(
 
 
 async def acknowledge(request: Request) -> Response:
-    """POST ``alert-POSITION`` (of each that was marked), ``note``. Raises HTTPException, what asking raises."""
+    """POST ``alert-POSITION`` (of each that was marked), ``note``, ``back``. Raises HTTPException, and as asking."""
     context, visitor, form = context_of(request), visitor_of(request), form_of(request)
     if visitor.role != "approve":
-        raise HTTPException(403, "Your role is view: you may look and stop, and acknowledge nothing.")
+        raise HTTPException(403, _VIEW)
     note = form.get("note", "").strip()
     chosen = [int(match[1]) for name in form if (match := _FIELD.fullmatch(name))]
     wrong = []
@@ -79,12 +84,27 @@ async def acknowledge(request: Request) -> Response:
             reasons += (f"{position}: {reason}" for reason in answer.document["reasons"])
             mends |= dict.fromkeys(answer.document["mend"])
     if not reasons:
-        return RedirectResponse("/alerts", status_code=303)
+        return RedirectResponse("/" if form.get("back") == "/" else "/alerts", status_code=303)
     return await _page(request, 409, reasons, mends)
+
+
+async def hand_over(request: Request) -> Response:
+    """POST ``text``, ``id``: a note for the next operator; the same id twice is one note. Raises HTTPException, what
+    asking raises."""
+    context, visitor, form = context_of(request), visitor_of(request), form_of(request)
+    if visitor.role != "approve":
+        raise HTTPException(403, _VIEW)
+    text, id = form.get("text", "").strip(), form.get("id", "")
+    if not 0 < len(text) <= HANDOVER_CHARS_MAX or not _ID.fullmatch(id):
+        raise HTTPException(400, f"A hand-over note has 1 to {HANDOVER_CHARS_MAX} characters; nothing was left.")
+    await context.ask("alerts.handover", visitor, request=id, text=text)
+    return RedirectResponse("/", status_code=303)
 
 
 routes: list[BaseRoute] = [
     Route("/alerts", show, methods=["GET"]),
     Route("/alerts/acknowledge", acknowledge, methods=["POST"]),
+    Route("/alerts/handover", hand_over, methods=["POST"]),
+    Route("/alerts/handover", show, methods=["GET"]),
     Route("/alerts/acknowledge", show, methods=["GET"]),  # a page that answers a POST may be looked at again
 ]

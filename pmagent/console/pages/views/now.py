@@ -11,7 +11,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from pmagent.actors.alerts.core import HANDOVER
 from pmagent.actors.oa.policy import ALLOWED, FORBIDDEN
+from pmagent.alerts.inbox import handed_over
 from pmagent.console.pages.addresses import choices, one_of
 from pmagent.console.pages.approvals.presentation import title
 from pmagent.console.pages.context import PageContext, context_of
@@ -19,19 +21,21 @@ from pmagent.console.pages.figures import SPANS, Figure, figures
 from pmagent.console.pages.jobs.cache import JobCache, jobs_of
 from pmagent.console.pages.views.agents import standing
 from pmagent.console.pages.views.integrity import checks_of
+from pmagent.contracts.alerts import HANDOVER_CHARS_MAX
 from pmagent.contracts.pla import MODES, ActionClass
 from pmagent.events.errors import CorruptLog, NotFound, PmagentError
 from pmagent.events.log import now as log_now
 from pmagent.jobs.catalogue import Entry
 from pmagent.log.source import time_at
+from pmagent.service.client import new_request
 from pmagent.workspace.layout import Layout
 
 LIVE: Final = (
     "kernel.", "oa.", "run.", "audit.", "pla.", "hid.linked", "hid.lost", "hid.reported", "hid.tripped", "hid.outcome_",
-    "control.", "actor.", "effect.", "daemon.", "console.refused", "task.attempt_requested", "task.exited",
+    "control.", "alert.", "actor.", "effect.", "daemon.", "console.refused", "task.attempt_requested", "task.exited",
 )  # fmt: skip
 CLASSES: Final = get_args(ActionClass)
-CHANGES: Final = ("stop", "mode")
+CHANGES: Final = ("stop", "mode", "handover")
 RECENT: Final = 6
 _SCHEDULED: Final = ("timer.requested", "run.requested", "hid.ping_requested", "hid.lease_requested")
 """Effects that wait for a time, all day long."""
@@ -49,8 +53,8 @@ class Effects(msgspec.Struct, frozen=True):
 
 
 async def now(request: Request) -> Response:
-    """``/?change=&span=``: how things stand, and the figures of that time; with ``change`` (stop or mode) the form with
-    all that may be said to that. Raises BadAddress."""
+    """``/?change=&span=``: how things stand, and the figures of that time; with ``change`` (stop, mode or
+    handover) the form with all that may be said to that. Raises BadAddress."""
     context, change = context_of(request), one_of(request, "change", CHANGES)
     span = one_of(request, "span", tuple(SPANS), "24h")
     status, pla = await _standing(context)
@@ -68,7 +72,9 @@ async def now(request: Request) -> Response:
         chain=await context.read(checks_of(context).latest, "log"), span=span, figures=await _figures(context, span),
         recent=await context.read(_recent, jobs_of(request)),
         proposed=title(pla["proposal"]) if pla.get("proposal") else "",
-        calls=await standing(context, "guests.approvals", "approvals") or [],
+        calls=await standing(context, "guests.approvals", "approvals") or [], handover_max=HANDOVER_CHARS_MAX,
+        notes=await context.read(_notes, context.layout, (status.get("alerts") or {}).get("handover", [])),
+        handover=HANDOVER, handover_id=new_request("alerts.handover"), open_now=_open_now(status, pla),
     )  # fmt: skip
 
 
@@ -84,6 +90,27 @@ def _recent(jobs: JobCache) -> list[Entry]:
     """The newest runs, as far as they are near the log's end. Blocking."""
     try:
         return jobs.recent(RECENT)
+    except (NotFound, CorruptLog):
+        return []
+
+
+def _open_now(status: dict[str, Any], pla: dict[str, Any]) -> str:
+    """The beginning of a hand-over note: what is open."""
+    alerts, jobs = status.get("alerts") or {}, status.get("jobs", [])
+    count = alerts.get("urgent", 0) + alerts.get("bad", 0) + alerts.get("warn", 0) - len(alerts.get("handover", []))
+    lines = [f"Decisions that wait: {alerts['request']}."] if alerts.get("request") else []
+    lines += [f"Alerts that are open: {count}."] if count else []
+    lines += [f"Running: {', '.join('{kind} {id:.8}'.format(**job) for job in jobs[:5])}."] if jobs else []
+    if pla.get("session"):
+        lines.append(f"The lab assistant is in {pla['mode']}{', armed' if pla['armed'] else ''}.")
+    lines += [f"Effects are paused by {status['paused']['operator_id']}."] if status.get("paused") else []
+    return "\n".join([*lines, ""])
+
+
+def _notes(layout: Layout, positions: Sequence[int]) -> list[dict[str, Any]]:
+    """The open hand-over notes, as far as the log can be read. Blocking."""
+    try:
+        return handed_over(layout, positions)
     except (NotFound, CorruptLog):
         return []
 

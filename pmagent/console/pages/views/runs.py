@@ -30,21 +30,24 @@ from pmagent.service.client import new_request
 BEFORE_LOOK: Final = 10_000
 """So many events that nobody has looked at yet are looked through for the run before one."""
 SANDBOX: Final = "default-src 'none'; sandbox"
+_ORDERS: Final = (("", "failures first"), ("plan", "the plan's"), ("longest", "longest first"))
 LIVE_RUN: Final = ("run.", "plan", "task", "effect.", "request.refused")
 LIVE_RUNS: Final = ("run.", "plan.", "tasks.", "task.assigned", "task.finished", "request.refused")
 
 
 async def one(request: Request, run_id: str) -> Response:
-    """``GET /runs/{run_id}?tab=&tasks=&find=&from=``."""
+    """``GET /runs/{run_id}?tab=&tasks=&find=&order=&from=``."""
     state, start = one_of(request, "tasks", telling.STATES), number(request, "from")
     find = request.query_params.get("find", "")[:TEXT_CHARS_MAX]
-    tab = one_of(request, "tab", telling.TABS) or ("tasks" if state or start or find else "")
-    page = await read_of(request, lambda jobs: jobs.run_page(run_id, telling.Asked(tab, state, find, start)))
+    order = one_of(request, "order", telling.ORDERS)
+    tab = one_of(request, "tab", telling.TABS) or ("tasks" if state or start or find or order else "")
+    page = await read_of(request, lambda jobs: jobs.run_page(run_id, telling.Asked(tab, state, find, start, order)))
     return await context_of(request).page(
         request, "run.html", title=f"Run {run_id[:8]}", section="runs",
         live=() if page.run.over else LIVE_RUN,
         command=("pmagent", "runs", run_id), page=page, run=page.run, rows_max=telling.ROWS_MAX, state=state,
-        tab=tab, find=find, before=await read_of(request, lambda jobs: _before(jobs, page.run)),
+        tab=tab, find=find, order=order, orders=_ORDERS, shown_first=telling.SHOWN_FIRST,
+        before=await read_of(request, lambda jobs: _before(jobs, page.run)),
         again=str(uuid.uuid4()), request_id=new_request(RUNS.cancel), reason_max=REASON_CHARS_MAX, address=address,
     )  # fmt: skip
 

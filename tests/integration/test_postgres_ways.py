@@ -1,0 +1,139 @@
+"""The ways to a server that a log in PostgreSQL accepts: its socket, TLS to the right host, a pooler that pools by
+session. Everything else is refused before a byte is written."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from pmagent.events.postgres.address import Address
+from pmagent.events.postgres.session import DatabaseRefused, Unreachable
+from pmagent.events.postgres.store import PostgresLog
+from tests.integration.test_postgres_log import fill
+from tests.support.postgres import WRITER, Server, one_server, until
+
+BOUNCER = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
+
+
+HERE = "127.{}.{}.{}".format(*os.urandom(3))
+"""An address of the loopback network that no other test's server has: a network, as far as pmagent can tell."""
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An authority (``ca.crt``), and certificates of it for ``localhost`` and for another host."""
+    folder = tmp_path_factory.mktemp("certificates")
+
+    def openssl(*words: str) -> None:
+        subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True, timeout=60)
+
+    for name in ("ca", "stranger"):
+        openssl(
+            "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+            "-subj", f"/CN={name}", "-keyout", f"{name}.key", "-out", f"{name}.crt",
+        )
+    for name in ("localhost", "elsewhere"):
+        openssl(
+            "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={name}",
+            "-addext", f"subjectAltName=DNS:{name}", "-keyout", f"{name}.key", "-out", f"{name}.csr",
+        )
+        openssl(
+            "x509", "-req", "-in", f"{name}.csr", "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2",
+            "-copy_extensions", "copy", "-out", f"{name}.crt",
+        )
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(certificates: Path) -> Iterator[Server]:
+    """A server that also listens at ``HERE``, by TLS."""
+    with one_server() as made:
+        made.stop()
+        for name in certificates.iterdir():
+            kept = made.folder / name.name
+            shutil.copy(name, kept)
+            kept.chmod(0o600)
+            if os.getuid() == 0:
+                shutil.chown(kept, "postgres")
+        listen(made, "localhost")
+        yield made
+
+
+def listen(server: Server, host: str) -> None:
+    """Start it with the certificate of ``host``."""
+    server.stop()
+    server.configure(
+        listen_addresses=HERE, ssl="on",
+        ssl_cert_file=str(server.folder / f"{host}.crt"), ssl_key_file=str(server.folder / f"{host}.key"),
+    )
+    server.start()
+
+
+def by_network(server: Server, authority: Path, **more: str) -> PostgresLog:
+    """A new log of it, by TLS."""
+    given = {"hostaddr": HERE, "sslmode": "verify-full", "sslrootcert": str(authority), **more}
+    words = "&".join(f"{name}={value}" for name, value in given.items())
+    address = Address(f"postgresql://{WRITER}@localhost/postgres?{words}", server.new_log().log)
+    return PostgresLog(address, server.folder, replicated=False)
+
+
+def test_a_server_is_known_by_its_certificate(server: Server, certificates: Path) -> None:
+    assert fill(by_network(server, certificates / "ca.crt"), (1, 2))
+    with pytest.raises(Unreachable, match="certificate verify failed"):
+        fill(by_network(server, certificates / "stranger.crt"), (1,))
+    for mode in ("require", "verify-ca", "prefer", "disable"):
+        with pytest.raises(DatabaseRefused, match="verify-full"):
+            fill(by_network(server, certificates / "ca.crt", sslmode=mode), (1,))
+    listen(server, "elsewhere")
+    with pytest.raises(Unreachable, match="does not match host name"):
+        fill(by_network(server, certificates / "ca.crt"), (1,))
+    listen(server, "localhost")
+
+
+@contextmanager
+def pooled(server: Server, mode: str, turns: int = 0) -> Iterator[PostgresLog]:
+    """A new log of it, behind PgBouncer; ``turns``: whether it takes the backend that has been idle longest."""
+    if BOUNCER is None:
+        pytest.skip("PgBouncer is not installed (apt-get install pgbouncer)")
+    folder = server.folder / f"by-{mode}-{turns}"
+    folder.mkdir()
+    (folder / "users").write_text(f'"{WRITER}" ""\n')
+    (folder / "settings").write_text(
+        f"[databases]\n* = host={server.folder}\n"
+        f"[pgbouncer]\nlisten_port = 6432\nunix_socket_dir = {folder}\nauth_type = trust\nauth_file = {folder}/users\n"
+        f"pool_mode = {mode}\nserver_round_robin = {turns}\nlogfile = {folder}/log\n"
+    )
+    if os.getuid() == 0:
+        for one in (folder, *folder.iterdir()):
+            shutil.chown(one, "postgres")
+    user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"] if os.getuid() == 0 else []
+    process = subprocess.Popen([*user, BOUNCER, "-q", str(folder / "settings")])
+    try:
+        until((folder / ".s.PGSQL.6432").exists, "PgBouncer listens")
+        address = Address(f"postgresql:///postgres?host={folder}&port=6432&user={WRITER}", server.new_log().log)
+        yield PostgresLog(address, server.folder, replicated=False)
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+@pytest.mark.parametrize("turns", [0, 1])
+def test_a_pooler_that_pools_by_session_serves_a_log(server: Server, turns: int) -> None:
+    with pooled(server, "session", turns) as log:
+        assert fill(log, (1, 2))
+        assert log.verify().ok
+
+
+@pytest.mark.parametrize(("mode", "turns"), [("transaction", 0), ("transaction", 1), ("statement", 0)])
+def test_a_pooler_that_hands_a_session_to_several_backends_is_refused(server: Server, mode: str, turns: int) -> None:
+    with pooled(server, mode, turns) as log:
+        for _ in range(3):  # the first one finds the pool empty
+            with pytest.raises(DatabaseRefused, match="pooler"):
+                fill(log, (1,))
+        assert server.sql(f"SELECT count(*) FROM pm.log WHERE name = '{log.place.partition('#')[2]}'") == "0"
