@@ -18,7 +18,8 @@ from pmagent.actors.audit.detectors.code.names import (
     parameters,
     walk,
 )
-from pmagent.actors.audit.detectors.code.scopes import Function, Module, Scope, children, once
+from pmagent.actors.audit.detectors.code.scopes import Function, Module, Scope, once
+from pmagent.actors.audit.detectors.code.tree import children
 from pmagent.actors.audit.lists import Lists
 
 _LISTS: Final = Lists(__package__, "answers")

@@ -12,7 +12,8 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from pmagent.actors.audit.detectors.code.scopes import LEAVES, Binding, Function, Module, Scope, Site, children
+from pmagent.actors.audit.detectors.code.scopes import Binding, Function, Module, Scope, Site
+from pmagent.actors.audit.detectors.code.tree import LEAVES, children
 
 DEPTH_MAX: Final = 16
 """So many steps (attributes, assignments) are followed for one name."""

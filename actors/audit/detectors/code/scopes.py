@@ -12,10 +12,9 @@ from functools import lru_cache, wraps
 from operator import attrgetter
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
+from pmagent.actors.audit.detectors.code.mentions import SAYING, Mentions, rewrites
 from pmagent.actors.audit.detectors.code.source import Source
-from pmagent.actors.audit.lists import Lists
-
-_LISTS: Final = Lists(__package__, "scopes")
+from pmagent.actors.audit.detectors.code.tree import FIELD_BY_FIELD, HOLDING, STATEMENTS, below
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -24,11 +23,6 @@ _KEPT: Final = (
     ast.Call, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign, ast.ExceptHandler,
     ast.Subscript, ast.Dict, ast.Tuple, ast.Return, ast.Raise,
 )  # fmt: skip
-_TEXT_CHARS: Final = 200
-"""A longer text mentions no names."""
-_WORD: Final = re.compile(r"[A-Za-z_]\w*")
-_FILE: Final = re.compile(r"[\w-]+\.[a-z]{2,7}\b|\A\d+(?:\.\d+)?\Z")
-"""The name of a file in a text, or a text that is a number."""
 
 
 class Binding(NamedTuple):
@@ -144,68 +138,6 @@ class Site(NamedTuple):
         return iter(()) if self.frame is None else self.frame.outward()
 
 
-class Mentions:
-    """What a function's body and annotations mention, or a module's own statements: the names that they ``read``; in
-    ``names`` also attributes, and of short texts what may be a name; in ``said`` names that they give, keywords, and
-    numbers. ``rewrites``: a name may be given a value twice in a row."""
-
-    __slots__ = ("names", "read", "rewrites", "said")
-
-    def __init__(self) -> None:
-        self.names: set[str] = set()
-        self.read: set[str] = set()
-        self.said: set[str] = set()
-        self.rewrites = False
-
-    def leaves(self, nodes: Sequence[Any]) -> list[ast.AST]:
-        """Hear the names, attributes and constants among ``nodes``; the others, the last one first."""
-        others = []
-        for one in reversed(nodes):
-            node, kind = one, type(one)
-            while kind is ast.Attribute:  # a third of all nodes, and of them only the names count
-                (self.names if type(node.ctx) is ast.Load else self.said).add(node.attr)
-                node = node.value
-                kind = type(node)
-            if kind is ast.Name:
-                (self.read if type(node.ctx) is ast.Load else self.said).add(node.id)
-            elif kind is ast.Constant:
-                self._constant(node.value)
-            else:
-                others.append(node)
-        return others
-
-    def hear(self, node: Any) -> None:
-        """Hear what a node itself says, one of ``_SAYING``."""
-        kind = type(node)
-        if kind is ast.keyword:
-            self.said.update((node.arg,) if node.arg else ())
-        elif kind is ast.BinOp:
-            if type(node.op) is ast.Mult:
-                sides = [getattr(side, "value", None) for side in (node.left, node.right)]
-                left, right = (one if isinstance(one, int) else None for one in sides)
-                if left is not None and right is not None and type(node.left) is type(node.right) is ast.Constant:
-                    self.said.update(map(str, (left, right, left * right)))
-        elif kind is ast.ClassDef:
-            self.said.add(node.name)
-        if kind in _WITH_BLOCKS and not self.rewrites:
-            blocks = (getattr(node, name, None) for name in ("body", "orelse", "finalbody"))
-            self.rewrites = any(_rewrites(block) for block in blocks if block)
-
-    def _constant(self, value: Any) -> None:
-        kind = type(value)
-        if kind is str:
-            if value.isidentifier() and value.isascii():
-                self.names.add(value)
-            elif len(value) < _TEXT_CHARS:
-                self.names.update(_WORD.findall(value))
-                if "." in value or value.isdecimal():
-                    self.said.update(_FILE.findall(value))
-        elif kind is int:
-            self.said.add(str(value)[:20])
-        elif kind is float:
-            self.said.add(f"{value:g}")
-
-
 _Group = tuple[list[ast.AST], Scope, "Frame | None", str, Mentions]
 
 
@@ -319,22 +251,22 @@ def _walk(module: Module, sites: dict[type[ast.AST], list[Site]]) -> None:
             node = todo.pop()
             kind = type(node)
             if kind not in _SPECIAL:
-                todo += heard.leaves(_below(node))
+                todo += heard.leaves(below(node))
                 continue
-            if kind in _STATEMENTS and isinstance(node, ast.stmt):
+            if kind in STATEMENTS and isinstance(node, ast.stmt):
                 groups.append((todo, scope, frame, field, heard))
                 todo, frame = [], Frame(node, field, frame)
             if kind in sites:
                 sites[kind].append(Site(node, scope, frame))
             if (bind := _BINDERS.get(kind)) is not None:
                 bind(module, node, scope)
-            if kind in _SAYING:
+            if kind in SAYING:
                 heard.hear(node)
-            if kind in _FIELD_BY_FIELD:
+            if kind in FIELD_BY_FIELD:
                 groups.append((todo, scope, frame, field, heard))
                 groups += _parts(module, node, scope, frame, field, heard)
                 break
-            todo += heard.leaves(_below(node))
+            todo += heard.leaves(below(node))
 
 
 def _parts(
@@ -349,10 +281,10 @@ def _parts(
         _bind_arguments(node.args, inner)
     if kind in _FUNCTIONS:
         own = module.mentions[node] = Mentions()
-        own.rewrites = _rewrites(node.body)
+        own.rewrites = rewrites(node.body)
         heard.rewrites = heard.rewrites or own.rewrites
         heard = module.mentions[module.tree]
-    for name in reversed(_HOLDING[kind]):
+    for name in reversed(HOLDING[kind]):
         value: Any = getattr(node, name, None)
         if name == "args" and kind in _FUNCTIONS:
             for given in reversed(value._fields):
@@ -368,84 +300,9 @@ def _listed(value: Any) -> list[Any]:
     return [one for one in value if one is not None] if type(value) is list else [value] if value is not None else []
 
 
-def _rewrites(block: Sequence[ast.stmt]) -> bool:
-    """Whether two assignments of a row of them give the same name a value."""
-    row: set[str] = set()
-    for stmt in block:
-        match stmt:
-            case ast.Assign(targets=[ast.Name(id=name)]):
-                if name in row:
-                    return True
-                row.add(name)
-            case ast.Assign():
-                pass
-            case _:
-                row.clear()
-    return False
-
-
 _FUNCTIONS: Final = frozenset((ast.FunctionDef, ast.AsyncFunctionDef))
 _CALLED: Final = _FUNCTIONS | {ast.Lambda}
 _SCOPES: Final = _CALLED | {ast.ClassDef}
-_STATEMENTS: Final = frozenset(ast.stmt.__subclasses__())
-_FIELD_BY_FIELD: Final = {kind for kind in _STATEMENTS if not {"body", "cases"}.isdisjoint(kind._fields)} | {
-    ast.Module, ast.Lambda,
-}  # fmt: skip
-"""Kinds of nodes of which it matters in which field a node below stands."""
-_WITH_BLOCKS: Final = frozenset((*_FIELD_BY_FIELD, ast.ExceptHandler, ast.match_case)) - {ast.Lambda}
-_SAYING: Final = _WITH_BLOCKS | {ast.keyword, ast.BinOp}
-
-LEAVES: Final = frozenset((
-    ast.Name, ast.Constant, ast.Pass, ast.Break, ast.Continue, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal,
-))  # fmt: skip
-_NO_NODES: Final = _LISTS.words("no_nodes")
-"""Fields that hold names, operators and contexts, whatever node they are of."""
-_WITH_GAPS: Final = frozenset(("keys", "kw_defaults"))
-_HOLDING: Final[dict[type[ast.AST], tuple[str, ...]]] = {
-    kind: tuple(field for field in kind._fields if field not in _NO_NODES)
-    for kind in vars(ast).values()
-    if isinstance(kind, type) and issubclass(kind, ast.AST) and kind not in LEAVES
-}
-
-
-def children(node: ast.AST) -> Sequence[ast.AST]:
-    """The nodes right below a node, without operators, contexts and what imports name. They are kept with it, for
-    several detectors ask."""
-    if type(node) in LEAVES:
-        return ()
-    found: list[ast.AST] | None = node.__dict__.get("_below")
-    if found is None:
-        found = node.__dict__["_below"] = _below(node)
-    return found
-
-
-_OFTEN: Final[dict[type[ast.AST], Callable[[Any], list[ast.AST]]]] = {
-    ast.Assign: lambda node: [*node.targets, node.value],
-    ast.Attribute: lambda node: [node.value],
-    ast.Call: lambda node: [node.func, *node.args, *node.keywords],
-    ast.Compare: lambda node: [node.left, *node.comparators],
-    ast.Expr: lambda node: [node.value],
-    ast.Subscript: lambda node: [node.value, node.slice],
-    ast.Tuple: lambda node: node.elts,
-    ast.keyword: lambda node: [node.value],
-}
-"""What is below the most common kinds of nodes: half of the time that ``_HOLDING`` takes."""
-
-
-def _below(node: ast.AST) -> list[ast.AST]:
-    often = _OFTEN.get(type(node))
-    if often is not None:
-        return often(node)
-    held: dict[str, Any] = node.__dict__
-    found: list[ast.AST] = []
-    for name in _HOLDING.get(type(node), ()):
-        value = held.get(name)
-        if type(value) is list:
-            found += value if name not in _WITH_GAPS else [one for one in value if one is not None]
-        elif isinstance(value, ast.AST):
-            found.append(value)
-    return found
-
 
 def _bind_arguments(arguments: ast.arguments, scope: Scope) -> None:
     positional = [*arguments.posonlyargs, *arguments.args]
@@ -561,5 +418,5 @@ _BINDERS: Final[dict[type[ast.AST], Callable[[Module, ast.AST, Scope], None]]] =
     ast.withitem: _bind_with,
 }
 """How each kind of node gives names a meaning."""
-_SPECIAL: Final = frozenset((*_STATEMENTS, *_KEPT, *_BINDERS, *_SAYING, *_FIELD_BY_FIELD))
+_SPECIAL: Final = frozenset((*STATEMENTS, *_KEPT, *_BINDERS, *SAYING, *FIELD_BY_FIELD))
 """Kinds of nodes of which there is more to note than what is below them."""

@@ -17,7 +17,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 from pmagent.actors.audit.detectors.code.names import WITHIN, inside, last_name, walk
-from pmagent.actors.audit.detectors.code.scopes import Function, Module, children
+from pmagent.actors.audit.detectors.code.scopes import Function, Module
+from pmagent.actors.audit.detectors.code.tree import children
 from pmagent.actors.audit.lists import Lists
 
 _LISTS: Final = Lists(__package__, "usage")
