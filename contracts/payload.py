@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final, Protocol, TypeVar
 import msgspec
 
 from pmagent.events.errors import CorruptLog, NotFound
-from pmagent.events.event import Event, LogCreated, LogRecovered, StoredEvent
+from pmagent.events.event import Event, LogCreated, LogRecovered, LogTakenOver, StoredEvent
 from pmagent.events.storage import BLOB_PREFIX
 
 END: Final = r"(?![\s\S])"
@@ -263,3 +263,4 @@ def _fetched(digest: str, position: int, blobs: BlobSource | None) -> bytes:
 
 event_type("log.created")(LogCreated)
 event_type("log.recovered")(LogRecovered)
+event_type("log.taken_over")(LogTakenOver)

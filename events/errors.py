@@ -131,6 +131,20 @@ class LogMoved(PmagentError, exit_code=1):
         )
 
 
+class NoStandby(PmagentError, exit_code=2):
+    """The log lies in a folder, so nobody else can hold it, and nobody can wait for that."""
+
+    def __init__(self, place: str) -> None:
+        super().__init__(
+            f"the log in {place} has no standby: another machine cannot reach it",
+            "docs/machines.md says how it is moved into a database",
+        )
+
+
+class GaveUp(PmagentError):
+    """A standby was told to stop before it held the log."""
+
+
 class TailMoved(PmagentError, exit_code=70):
     """``append_batch`` was given another tail than the storage has: there is a second writer."""
 

@@ -105,6 +105,18 @@ class LogRecovered(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     reason: str
 
 
+class LogTakenOver(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Another holder has the log from here on: ``holder``, under ``epoch``, after ``previous``, each in its own words;
+    ``timeline`` is the database's. ``why``: the log was released, its lease expired without a sign of its holder, or
+    that one was lost: its session had ended, or its process."""
+
+    epoch: int
+    holder: str
+    previous: str
+    why: Literal["released", "expired", "lost"]
+    timeline: int
+
+
 _MARKS = "--T::."
 """Each third character of a time, from the fifth on: what stands between its numbers."""
 

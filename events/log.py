@@ -31,7 +31,7 @@ from pmagent.events.storage import Storage
 from pmagent.events.writer import Writer
 
 LOG_ACTOR = "log"
-"""The actor that writes ``log.created`` and ``log.recovered``."""
+"""The actor that writes ``log.created``, ``log.recovered`` and ``log.taken_over``."""
 
 
 def now() -> str:
@@ -124,7 +124,8 @@ def _written(time_ns: int) -> str:
 def opening_events(
     storage: Storage, log_id: str, recovered: msgspec.Struct | None, sequencer: Sequencer, at: str, nonce: str = ""
 ) -> list[Event]:
-    """The log's own events at opening: ``log.created`` for a new one, ``log.recovered`` after a cut.
+    """The log's own events at opening: ``log.created`` for a new one, ``log.recovered`` after a cut, ``log.taken_over``
+    where another one held it.
 
     ``nonce`` keeps the ids of two recoveries apart; by default it is random.
     """
@@ -134,6 +135,8 @@ def opening_events(
     if recovered is not None:
         nonce = nonce or secrets.token_hex(8)
         drafts.append(("log.recovered", recovered, f"log.recovered:{storage.tail().sum[:16]}:{nonce}"))
+    if (taken := storage.taken_over) is not None:
+        drafts.append(("log.taken_over", taken, f"log.taken_over:{storage.tail().sum[:16]}:{taken.epoch}"))
     return [
         sequencer.admit(Draft(type, data, msgspec.json.encode(data), id, LOG_ACTOR), at) for type, data, id in drafts
     ]

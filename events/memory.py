@@ -17,6 +17,8 @@ class MemoryStorage:
 
     recovered: None = None
     is_local = True
+    lease: None = None
+    taken_over: None = None
     age = (0, 0)
 
     def __init__(self, log_id: str = "0" * 32) -> None:

@@ -17,7 +17,7 @@ from typing import Final
 
 from pmagent.events.blobs import BlobStore
 from pmagent.events.disk import Disk, RealDisk
-from pmagent.events.errors import LogMoved
+from pmagent.events.errors import LogMoved, NoStandby
 from pmagent.events.event import LINE_BYTES_MAX, format_time
 from pmagent.events.head import NAME as HEAD_NAME
 from pmagent.events.head import SLOT_BYTES, HeadSlot, decode_slot, read_head
@@ -33,7 +33,7 @@ from pmagent.events.segments import (
     segment_firsts,
     segment_name,
 )
-from pmagent.events.storage import Blobs, Storage
+from pmagent.events.storage import Blobs, Standby, Storage
 from pmagent.events.store import Fault, Holder, Identity, LocalFiles, Part, Size, Standing, Verification
 
 PARTS_SHOWN: Final = 200
@@ -78,8 +78,10 @@ class SegmentLog:
         return self._kept(folder) if self._kept is not None else folder
 
     @contextmanager
-    def lease(self, role: str) -> Iterator[SegmentLog]:
-        """See LogStore."""
+    def lease(self, role: str, *, standby: Standby | None = None) -> Iterator[SegmentLog]:
+        """See LogStore. Raises NoStandby."""
+        if standby is not None:
+            raise NoStandby(self.place)
         self._disk.make_folder(self.place)  # what is not there cannot be locked
         lock = WriterLock(self._locks[-1], f"pid {os.getpid()}, {role}", *self._locks)
         try:
@@ -132,6 +134,9 @@ class SegmentLog:
         except FileNotFoundError:  # removed just now
             since = ""
         return Holder(live, note, int(match[1]), match[2], since)
+
+    def sharing(self) -> None:
+        """See LogStore."""
 
     def verify(
         self, *, decode: bool = False, blobs: BlobCheck | None = None, progress: Callable[[int], None] | None = None

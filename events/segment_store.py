@@ -24,6 +24,8 @@ class SegmentStorage:
     """
 
     is_local = True
+    lease: None = None
+    taken_over: None = None
     age = (0, 0)
 
     def __init__(self, disk: Disk, folder: str, new_log_id: str, segment_bytes: int = SEGMENT_BYTES) -> None:

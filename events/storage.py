@@ -6,10 +6,11 @@ the expected one. One contract test suite runs over every implementation. ``pmag
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, Protocol
 
-from pmagent.events.event import LogRecovered, Tail
+from pmagent.events.event import LogRecovered, LogTakenOver, Tail
+from pmagent.events.lease import Act, Lapse
 
 BLOB_PREFIX: Final = b'{"blob":{"sha256":"'
 """How ``data`` begins when the payload lies in the blob store; no payload type has a single field ``blob``."""
@@ -55,6 +56,34 @@ class LogReader(StorageReader, Protocol):
         """Let go of what is held. Idempotent."""
 
 
+class HeldLease(Protocol):
+    """The lease by which a writer holds a log that several can reach (docs/design.md §4.6); for any thread. ``renewed``
+    is told of each renewal: when the lease ends then, on CLOCK_BOOTTIME in ns."""
+
+    renewed: Callable[[int], None]
+
+    @property
+    def seconds(self) -> float:
+        """Its length."""
+
+    @property
+    def ends(self) -> int:
+        """Whatever it allows has ended by this BOOTTIME, in ns."""
+
+    def live(self) -> bool:
+        """Whether something may start now."""
+
+    def changes(self) -> Sequence[Act | Lapse]:
+        """Whether effects may start, or have to end, since the last call; to be asked many times in a tenth of it."""
+
+
+class Standby(Protocol):
+    """A process that waits for a log that somebody else holds."""
+
+    def follow(self) -> int | None:
+        """Fold what is durable by now; the position up to which that is done. None: it does not wait any more."""
+
+
 class Storage(LogReader, Protocol):
     """One writer's view: reading, and appending batches. ``is_local``: an append waits for nothing but a disk of this
     machine, so an event loop's thread may wait for it."""
@@ -62,8 +91,17 @@ class Storage(LogReader, Protocol):
     is_local: bool
 
     @property
+    def lease(self) -> HeldLease | None:
+        """The lease by which the log is held; None where nobody else can reach it, so that it is always live."""
+
+    @property
     def recovered(self) -> LogRecovered | None:
         """The torn tail that opening had to cut, to be appended as ``log.recovered``; None: it cut nothing."""
+
+    @property
+    def taken_over(self) -> LogTakenOver | None:
+        """The fact that this writer took the log over from another one, to be appended first; None: from nobody, or
+        nobody else can reach it."""
 
     @property
     def age(self) -> tuple[int, int]:

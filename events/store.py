@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Literal, NamedTuple, Protocol
 
 import msgspec
 
 from pmagent.events.event import Tail
 from pmagent.events.named_blobs import BlobCheck, BlobsChecked
-from pmagent.events.storage import Blobs, LogReader, Storage
+from pmagent.events.storage import Blobs, LogReader, Standby, Storage
 
 ADDRESSES: Final = ("postgresql://", "postgres://")
 """How the address of a log in a database begins."""
@@ -63,13 +63,39 @@ class Verification(msgspec.Struct, frozen=True):
 class Holder(msgspec.Struct, frozen=True):
     """The writer that has the lease (``live``), or had it last. ``note``: its own words about itself, for people ("":
     none); of them the process ``pid`` (0: not known) and its ``role``, which is ``daemon`` or a command's name.
-    ``since``: the time at which it took the lease, as the log writes times ("": not known)."""
+    ``since``: the time at which it took the lease, as the log writes times ("": not known). ``elsewhere``: it is on
+    another machine, or another workspace's, and does not hold what writers of this one lock."""
 
     live: bool
     note: str = ""
     pid: int = 0
     role: str = ""
     since: str = ""
+    elsewhere: bool = False
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """A standby of a log. ``note``: its own words; ``position``: how far it has folded the log; ``seen_s``: how long
+    ago it said so."""
+
+    note: str
+    position: int
+    seen_s: float
+
+
+class Sharing(msgspec.Struct, frozen=True):
+    """The lease of a log that several machines can reach, as the database has it. ``left_s``: by the clock of the
+    server, for people; ``released``: the holder has let go."""
+
+    holder: str
+    since: str
+    epoch: int
+    released: bool
+    mode: Literal["replicated", "one server"]
+    length_s: float
+    left_s: float
+    position: int
+    standbys: list[Waiting]
 
 
 class Identity(NamedTuple):
@@ -162,12 +188,17 @@ class LogStore(Protocol):
     def blobs(self) -> Blobs:
         """The content-addressed store beside the log."""
 
-    def lease(self, role: str) -> AbstractContextManager[Lease]:
+    def lease(self, role: str, *, standby: Standby | None = None) -> AbstractContextManager[Lease]:
         """Hold the lease of the log's one writer for the length of the block, in this ``role``. Entering raises
-        LogLocked when another one has it; LogMoved for a log that was closed for good; OSError."""
+        LogLocked when another one has it; LogMoved for a log that was closed for good; OSError. A ``standby`` follows
+        the log of that one, where several can reach it, and takes it over; raises GaveUp when it does not wait any
+        more."""
 
     def holder(self) -> Holder:
         """The writer that has the lease, or had it last. Raises OSError."""
+
+    def sharing(self) -> Sharing | None:
+        """The lease of the log, and who waits for it; None where there is no log yet, or nobody else can reach it."""
 
     def verify(
         self, *, decode: bool = False, blobs: BlobCheck | None = None, progress: Callable[[int], None] | None = None

@@ -22,6 +22,7 @@ from pmagent.events.sequencer import Sequencer
 from pmagent.events.store import LogStore
 from pmagent.replay.replayer import fold_log, replay_log
 from pmagent.service.io import RealIo, read_event
+from pmagent.service.lease import fenced
 
 __all__ = ["Actor", "Effect", "Event", "Io", "Payload", "event_type", "events", "live", "log_in", "replay_log"]
 
@@ -38,7 +39,7 @@ async def live(
     begin again if they are repeatable, and end as interrupted otherwise. Raises LogLocked, CorruptLog, HistoryError,
     OSError; OutcomeUnknown when the log failed meanwhile, EngineBroken when the engine did.
     """
-    with store.lease(role) as lease, closing(lease.open()) as storage:
+    with store.lease(role) as lease, closing(lease.open()) as storage, fenced(storage.lease) as held:
         blobs = store.blobs()
         blobs.clear_unfinished()
         engine = Engine(actors, Sequencer(Tail()))
@@ -48,9 +49,11 @@ async def live(
         first = opening_events(storage, storage.log_id(), storage.recovered, engine.sequencer, io.now())
         unfinished = engine.effects.unfinished()
         completed = engine.complete(io.now())
-        runtime = Runtime(engine, storage, performers, intake, io)
+        runtime = Runtime(engine, storage, performers, intake, io, held.live if held is not None else None)
         for output in (Output(first, [], []), completed):  # in the order of their positions
             if output.events:
                 runtime.submit(output)
-        async with runtime.run(unfinished):
+        async with runtime.run(unfinished) as tasks:
+            if held is not None:
+                tasks.start_soon(held.keep, runtime)
             yield runtime

@@ -42,6 +42,14 @@ def _recovered(event: Event) -> Iterator[Judged]:
     yield Alert(kind="log_recovered", severity="warn", title="The log's end was cut off and recovered", detail=detail)
 
 
+def _taken_over(event: Event) -> Iterator[Judged]:
+    """A holder that let go of the log is no news."""
+    if event.data.why != "released":
+        title = "The log was taken over, and had not been released"
+        detail = f"by {event.data.holder}: {event.data.why}"
+        yield Alert(kind="log_taken_over", severity="warn", title=title, detail=detail)
+
+
 def _refused(event: Event) -> Iterator[Judged]:
     yield Alert(
         kind="sign_in_refused", severity="warn", title="A sign-in to the console was refused",
@@ -56,4 +64,5 @@ ALERTS: Final[Judges] = {
     "console.refused": _refused,
     "effect.interrupted": _interrupted,
     "log.recovered": _recovered,
+    "log.taken_over": _taken_over,
 }

@@ -11,7 +11,7 @@ Every step is one statement that compares what it expects, so it happens once, w
 read may be one that only this database has; what follows from a step waits for its acknowledgement. A lost attempt is
 never made again by itself: its outcome is unknown.
 
-The claim is a lease (see ``pmagent.actors.core.lease``): the worker counts it from sending, its box is ended from
+The claim is a lease (see ``pmagent.events.lease``): the worker counts it from sending, its box is ended from
 outside when it is over, and the holder counts from when it saw the last renewal, and a tenth longer.
 """
 
@@ -21,7 +21,7 @@ from typing import Literal
 
 import msgspec
 
-from pmagent.actors.core.lease import RENEWED_PER_LEASE, SECOND, Sighting, Term
+from pmagent.events.lease import RENEWED_PER_LEASE, SECOND, Sighting, Term
 
 RowState = Literal["open", "claimed", "done", "lost"]
 

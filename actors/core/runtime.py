@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import anyio
@@ -27,7 +27,7 @@ from pmagent.actors.core.performing import Running
 from pmagent.actors.core.scheduler import Action, Conclude, Perform, Scheduler, Stop, Timer
 from pmagent.contracts.effect import EffectFailed
 from pmagent.events.commit import Durable
-from pmagent.events.errors import PmagentError
+from pmagent.events.errors import BadEvent, PmagentError
 from pmagent.events.event import Draft, Event
 from pmagent.events.storage import Storage
 from pmagent.events.writer import Writer
@@ -54,13 +54,13 @@ class Runtime:
     """A live engine over ``storage``. Use ``run``.
 
     ``live``: whether the lease of this process is live now, where several can reach the log; whoever keeps the lease
-    tells ``leased`` and ``lapsed``. ``failure`` is set when the log failed or the engine broke: effects are stopped,
-    nothing more is decided or written, and the process must end.
+    tells ``leased`` and ``lapsed``. ``elsewhere``: see ``Scheduler``. ``failure`` is set when the log failed or the
+    engine broke: effects are stopped, nothing more is decided or written, and the process must end.
     """
 
     def __init__(
         self, engine: Engine, storage: Storage, performers: Performers, intake: Intake, io: Io,
-        live: Callable[[], bool] | None = None,
+        live: Callable[[], bool] | None = None, elsewhere: Callable[[Event], bool] | None = None,
     ) -> None:
         self.engine = engine
         self.intake = intake
@@ -74,7 +74,7 @@ class Runtime:
         self._writer = Writer(storage, self._durable, self._fail)
         self._submitted = storage.tail().position
         self._live = live
-        self._scheduler = Scheduler(engine.effects, live)
+        self._scheduler = Scheduler(engine.effects, live, *(() if elsewhere is None else (elsewhere,)))
         self._unjudged: tuple[Unfinished, bool] | None = None
         """The effects to be judged under the first live lease."""
         # The scopes of this loop's backend: to have anyio look it up takes longer than all else that starts an effect.
@@ -123,6 +123,31 @@ class Runtime:
             return await future
         finally:
             self._futures.discard(future)
+
+    def react_all(self, drafts: Sequence[Draft]) -> tuple[list[Sequence[Event]], asyncio.Future[Sequence[Event]]]:
+        """``react`` to several facts, which go to the writer together: the events of each, and what is done when all
+        are durable, or raises what the log failed with. Where one is a bad draft, that one and those behind it are left
+        alone: so many events fewer are returned. Raises OutcomeUnknown, EngineBroken."""
+        self._check()
+        future: asyncio.Future[Sequence[Event]] = self._loop.create_future()
+        self._futures.add(future)
+        future.add_done_callback(self._futures.discard)
+        now, found = self.now(), list[Sequence[Event]]()
+        together = Output([], [], [])
+        try:
+            with suppress(BadEvent):
+                for draft in drafts:
+                    output = self.engine.accept(draft, now) or Output([], [], [])
+                    found.append(output.events)
+                    together.events += output.events
+                    together.starts += output.starts
+                    together.cancels += output.cancels
+            self._submit(together, future)
+        except BaseException as error:
+            self._left(error)
+            future.cancel()
+            raise
+        return found, future
 
     async def ask(
         self, draft: Draft, answers: Callable[[Event], bool], find: Callable[[int], Awaitable[Event | None]],
@@ -184,7 +209,7 @@ class Runtime:
             if future is None or self._scheduler.pressing:
                 self._writer.submit(events, _Token(output, future))
             else:  # by a source of facts, and so not amid the scheduler's actions
-                self._writer.write(events, _Token(output, future))
+                self._writer.write(events, _Token(output, future), asyncio.current_task() or future)
         except BaseException:
             self._submitted = before
             raise
@@ -266,6 +291,11 @@ class Runtime:
             (unfinished, unread), self._unjudged = self._unjudged, None
             self._carry_out(self._scheduler.recovered(unfinished, unread=unread))
         self._carry_out(self._scheduler.leased())
+
+    @property
+    def performing(self) -> bool:
+        """Whether any performer is at work."""
+        return bool(self._running)
 
     def lapsed(self, *, over: bool) -> None:
         """The lease is not live any more, or ``over``: performers are told to stop (``Scheduler.lapsed``)."""

@@ -9,7 +9,7 @@ States of an effect (``STEPS`` has every permitted step):
 
 - requested: the log has the request, durably; nothing was begun.
 - held: it must not start yet: effects are paused, this process has not read the kernel's surfaces yet, or its lease is
-  not live (``pmagent.actors.core.lease``).
+  not live (``pmagent.events.lease``).
 - queued: all places for effects of its type are taken.
 - running: its performer was started; the timer is its limit, if it has one.
 - ending: the performer was told to stop; the timer is the time it has for that.

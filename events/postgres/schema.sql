@@ -1,4 +1,4 @@
--- The schema of logs in PostgreSQL, version 1 (docs/machines.md). All of it belongs to pm_owner; whoever writes logs may
+-- The schema of logs in PostgreSQL, version 1 (docs/machines.md); lease.sql and others go on. All of it belongs to pm_owner; whoever writes logs may
 -- only call the functions, and nobody may change or remove a page.
 
 CREATE TABLE pm.version (version int NOT NULL, at timestamptz NOT NULL DEFAULT now());
@@ -57,81 +57,11 @@ CREATE FUNCTION pm.system() RETURNS TABLE (system_id bigint, timeline int) LANGU
   FROM pg_control_system() s, pg_control_checkpoint() c
 $$;
 
--- Raise the epoch if it is p_expected, or if p_token raised it before (its answer was lost). Commits of earlier epochs
--- that were under way are waited for, and all that precedes this one is as durable as this one is.
-CREATE FUNCTION pm.take(
-  p_name text, p_expected bigint, p_token text, p_origin text, p_holder text, p_since text, p_replicated bool
-) RETURNS TABLE (taken bool) LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  r pm.log;
-BEGIN
-  IF pm.unsafe(p_replicated) <> '' THEN
-    RAISE EXCEPTION '%', pm.unsafe(p_replicated) USING ERRCODE = 'PM001';
-  END IF;
-  INSERT INTO pm.log (name, writer, replicated) SELECT p_name, session_user, p_replicated
-    WHERE p_expected = 0 AND NOT EXISTS (SELECT FROM pm.log l WHERE l.name = p_name) ON CONFLICT (name) DO NOTHING;
-  UPDATE pm.log l SET epoch = l.epoch + 1, token = p_token, origin = p_origin, holder = p_holder, since = p_since,
-      replicated = p_replicated, released = false, renewals = l.renewals + 1
-    WHERE l.name = p_name AND (l.epoch = p_expected OR l.token = p_token) AND l.moved_to = ''
-      AND pg_has_role(session_user, l.writer, 'USAGE')
-    RETURNING l.* INTO r;
-  IF NOT FOUND THEN
-    RETURN QUERY SELECT false;
-    RETURN;
-  END IF;
-  INSERT INTO pm.epoch (log_no, epoch, holder, position, sum, system_id, timeline, replicated)
-    SELECT r.log_no, r.epoch, p_holder, r.position, r.sum, s.system_id, s.timeline, p_replicated FROM pm.system() s;
-  RETURN QUERY SELECT true;
-END $$;
-
 CREATE FUNCTION pm.begin(p_log int, p_epoch bigint, p_log_id text) RETURNS text
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   UPDATE pm.log SET log_id = CASE log_id WHEN '' THEN p_log_id ELSE log_id END
     WHERE log_no = p_log AND epoch = p_epoch AND pg_has_role(session_user, writer, 'USAGE') RETURNING log_id
 $$;
-
--- Add one batch behind the end that the writer knows, or do nothing. How many pages were added; p_lasts and p_ends are
--- the last position and the end in p_lines of each.
-CREATE FUNCTION pm.append(
-  p_log int, p_epoch bigint, p_position bigint, p_sum bytea, p_last bigint, p_batch bigint, p_time text,
-  p_new_sum bytea, p_lines bytea, p_lasts bigint[], p_ends int[]
-) RETURNS int LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  pages int := cardinality(p_lasts);
-  is_replicated bool;
-BEGIN
-  UPDATE pm.log SET position = p_last, batch = p_batch, time = p_time, sum = p_new_sum, renewals = renewals + 1
-    WHERE log_no = p_log AND epoch = p_epoch AND position = p_position AND sum = p_sum AND moved_to = ''
-      AND pg_has_role(session_user, writer, 'USAGE')
-    RETURNING replicated INTO is_replicated;
-  IF NOT FOUND THEN
-    RETURN 0;
-  END IF;
-  IF pm.unsafe(is_replicated) <> '' THEN
-    RAISE EXCEPTION '%', pm.unsafe(is_replicated) USING ERRCODE = 'PM001';
-  END IF;
-  IF pages = 1 THEN
-    INSERT INTO pm.page VALUES (p_log, p_position + 1, p_last, p_batch, p_epoch, p_lines);
-    RETURN 1;
-  END IF;
-  INSERT INTO pm.page SELECT p_log, coalesce(lag(l) OVER w, p_position) + 1, l, p_batch, p_epoch,
-      substr(p_lines, coalesce(lag(e) OVER w, 0) + 1, e - coalesce(lag(e) OVER w, 0))
-    FROM unnest(p_lasts, p_ends) AS p(l, e) WINDOW w AS (ORDER BY l);
-  RETURN pages;
-END $$;
-
--- The holder lives, and everything up to p_settled is acknowledged. False: somebody else has taken the log.
-CREATE FUNCTION pm.tell(p_log int, p_epoch bigint, p_settled bigint, p_released bool) RETURNS bool
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  UPDATE pm.log SET settled = greatest(settled, p_settled), renewals = renewals + 1, released = p_released
-    WHERE log_no = p_log AND epoch = p_epoch AND pg_has_role(session_user, writer, 'USAGE');
-  IF NOT FOUND THEN
-    RETURN false;
-  END IF;
-  PERFORM pg_notify('pm_' || p_log, '');
-  RETURN true;
-END $$;
 
 CREATE FUNCTION pm.move(p_log int, p_epoch bigint, p_to text) RETURNS bool
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -156,7 +86,5 @@ REVOKE ALL ON ALL FUNCTIONS IN SCHEMA pm FROM PUBLIC;
 GRANT USAGE ON SCHEMA pm TO pm_writer, pm_reader;
 GRANT SELECT ON ALL TABLES IN SCHEMA pm TO pm_writer, pm_reader;
 GRANT EXECUTE ON FUNCTION pm.facts(), pm.system(), pm.unsafe(bool) TO pm_writer, pm_reader;
-GRANT EXECUTE ON FUNCTION pm.take(text, bigint, text, text, text, text, bool), pm.begin(int, bigint, text),
-  pm.append(int, bigint, bigint, bytea, bigint, bigint, text, bytea, bytea, bigint[], int[]),
-  pm.tell(int, bigint, bigint, bool), pm.move(int, bigint, text) TO pm_writer;
+GRANT EXECUTE ON FUNCTION pm.begin(int, bigint, text), pm.move(int, bigint, text) TO pm_writer;
 INSERT INTO pm.version VALUES (1);

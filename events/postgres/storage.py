@@ -10,12 +10,14 @@ from collections.abc import Sequence
 from time import monotonic, sleep
 from typing import Final, NoReturn
 
-from pmagent.events.errors import Deposed, EventsLost, LogMoved, OutcomeUnknown, PmagentError, TailMoved
-from pmagent.events.event import Tail
+from pmagent.events.errors import Deposed, EventsLost, OutcomeUnknown, PmagentError, TailMoved
+from pmagent.events.event import LogTakenOver, Tail
 from pmagent.events.line import check_batch
+from pmagent.events.postgres import reader as reading
 from pmagent.events.postgres.checks import Unsafe, check_server
-from pmagent.events.postgres.hold import Hold, Taken
-from pmagent.events.postgres.reader import OUTAGE_SECONDS, PAUSE_SECONDS, PostgresReader, explained
+from pmagent.events.postgres.hold import Hold
+from pmagent.events.postgres.lease import Ended, LeaseKeeper
+from pmagent.events.postgres.reader import PAUSE_SECONDS, PostgresReader, explained
 from pmagent.events.postgres.session import Broken, Failed, Session
 from pmagent.events.storage import CHUNK_BYTES
 
@@ -37,14 +39,15 @@ _WAKE: Final = b"SELECT pg_notify($1, '')"
 
 
 class PostgresStorage:
-    """The log of ``hold``, opened for writing. Reading has a connection of its own, and so has telling readers: a
-    notification must never wait for standbys, as it keeps every other one of the server waiting."""
+    """The log whose lease ``lease`` is, opened for writing. Reading has a connection of its own, and so has telling
+    readers: a notification must never wait for standbys, as it keeps every other one of the server waiting."""
 
     recovered: None = None
     is_local = False
 
-    def __init__(self, hold: Hold, log_id: str) -> None:
-        self._hold = hold
+    def __init__(self, lease: LeaseKeeper, log_id: str) -> None:
+        self.lease = lease
+        self._hold = hold = lease.hold
         self._log_id = log_id
         self._tail = hold.head.tail
         self._poison: OutcomeUnknown | None = None
@@ -52,7 +55,13 @@ class PostgresStorage:
         self._reader: PostgresReader | None = None
         self._side: Session | None = None
         self._told = 0.0
+        self._trouble: Exception = Broken("the lease is over")
         self._checked = self._vouched = monotonic()
+
+    @property
+    def taken_over(self) -> LogTakenOver | None:
+        """See Storage."""
+        return self.lease.taken_over
 
     @property
     def age(self) -> tuple[int, int]:
@@ -90,31 +99,40 @@ class PostgresStorage:
             raise TailMoved(f"the tail is at position {self._tail.position}, not {expected.position}")
         check_batch(expected, lines, tail)
         try:
-            self._append(expected, lines, tail)
-        except (Broken, Failed) as trouble:
-            self._resolve(expected, lines, tail, trouble)
+            sent = self.lease.begin()
+            try:
+                self._append(expected, lines, tail)
+            except (Broken, Failed) as trouble:
+                self._resolve(expected, lines, tail, sent, trouble)
+            else:
+                self.lease.landed(sent)
+        except Ended as ended:
+            self._end(ended)
         self._tail = tail
         self._wake()
 
     def settle(self) -> None:
-        """See Storage: the holder lives, and all of it is acknowledged."""
+        """See Storage: the lease is renewed where that is due, and readers are told that all of it is acknowledged."""
         if self._poison is not None:
             raise self._poison
         now = monotonic()
         try:
+            self.lease.attend()
             side = self._beside()
             ((held,),) = side.ask(_TELL, self._hold.head.log_no, self._hold.head.epoch, self._tail.position)
             if now - self._checked > CHECK_SECONDS:
-                check_server(self._hold.session, replicated=self._hold.claim.replicated)
+                self._check()
                 self._checked = now
+        except Ended as ended:
+            self._end(ended)
         except (Broken, Failed, Unsafe) as trouble:
             self._leave_side()
-            if now - self._vouched < OUTAGE_SECONDS and not isinstance(trouble, Unsafe):
+            if now - self._vouched < reading.OUTAGE_SECONDS and not isinstance(trouble, Unsafe):
                 return  # nothing is under way; the next batch finds out
             self._fail(_unknown(trouble, self._hold))
         self._vouched = now
         if not held:
-            self._fail(Deposed(str(self._hold.address), "another process"))
+            self._end(Ended("deposed"))
 
     def close(self) -> None:
         """Settle (unless poisoned), and close what reads and tells; the lease goes on."""
@@ -142,26 +160,24 @@ class PostgresStorage:
         if pages != len(lasts):
             raise Broken("the log is not as this writer left it")
 
-    def _resolve(self, expected: Tail, lines: Sequence[bytes], tail: Tail, trouble: Exception) -> None:
-        """Find out whether the batch is in the log, and send it again where it is not and cannot come any more."""
-        until = monotonic() + OUTAGE_SECONDS
+    def _resolve(
+        self, expected: Tail, lines: Sequence[bytes], tail: Tail, sent: int, trouble: Exception
+    ) -> None:  # fmt: skip
+        """Find out whether the batch is in the log, and send it again where it is not and cannot come any more. Raises
+        Ended."""
+        until = monotonic() + reading.OUTAGE_SECONDS
         while True:
             self._leave_side()
-            try:
-                head = self._hold.take_again(until - monotonic())
-            except Taken as taken:
-                self._fail(Deposed(str(self._hold.address), taken.head.holder))
-            except LogMoved as moved:
-                self._fail(Deposed(str(self._hold.address), moved.message))
-            except PmagentError as error:
-                self._fail(_unknown(trouble if isinstance(error, Unsafe) else error, self._hold))
-            found = head.tail
+            self._trouble = trouble
+            self.lease.resolve(sent)
+            found = self._hold.head.tail
             if found == tail:
                 return
             if found != expected:
                 why = f"the log ends at position {found.position} there"
                 first = min(found.position, expected.position - 1) + 1
                 self._fail(EventsLost(str(self._hold.address), first, expected.position, why))
+            sent = self.lease.begin()
             try:
                 self._append(expected, lines, tail)
             except (Broken, Failed) as again:
@@ -170,7 +186,20 @@ class PostgresStorage:
                     self._fail(_unknown(again, self._hold))
                 sleep(PAUSE_SECONDS)
             else:
+                self.lease.landed(sent)
                 return
+
+    def _end(self, ended: Ended) -> NoReturn:
+        """The lease says that this process must end."""
+        if ended.reason == "deposed":
+            self._fail(Deposed(str(self._hold.address), self.lease.successor or "another process"))
+        trouble = self.lease.trouble or self._trouble
+        self._fail(_unknown(self._trouble if isinstance(trouble, Unsafe) else trouble, self._hold))
+
+    def _check(self) -> None:
+        """Raises Unsafe, Broken, Failed."""
+        if self._hold.session is not None:
+            check_server(self._hold.session, replicated=self._hold.claim.replicated)
 
     def _fail(self, poison: OutcomeUnknown) -> NoReturn:
         self._poison = poison
@@ -184,6 +213,8 @@ class PostgresStorage:
     def _beside(self) -> Session:
         """The connection that tells: of the same host as the one that appends, and nobody waits for its commits."""
         if self._side is None:
+            if self._hold.session is None:
+                raise Broken("the connection is gone")
             self._side = Session(self._hold.session.target)
             self._side.script("SET synchronous_commit = off")
         return self._side
@@ -224,7 +255,7 @@ def _pages(before: int, lines: Sequence[bytes], size: int) -> tuple[list[int], l
 
 def _unknown(trouble: Exception, hold: Hold) -> OutcomeUnknown:
     if isinstance(trouble, Failed):
-        trouble = explained(trouble, hold.session.host)
+        trouble = explained(trouble, hold.host)
     if isinstance(trouble, OutcomeUnknown):
         return trouble
     return OutcomeUnknown(trouble.message if isinstance(trouble, PmagentError) else str(trouble))

@@ -10,41 +10,55 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from time import monotonic, sleep
 from typing import Any, Final, TypeVar
 
 from pmagent.events.blobs import BlobStore
 from pmagent.events.damage import sum_of
 from pmagent.events.disk import RealDisk
-from pmagent.events.errors import LogLocked, LogMoved, NotFound
+from pmagent.events.errors import LogLocked, NotFound
 from pmagent.events.event import format_time
 from pmagent.events.far_blobs import FarBlobs
-from pmagent.events.lock import WriterLock, is_locked
+from pmagent.events.lock import WriterLock, holder_of, is_locked
 from pmagent.events.named_blobs import BlobCheck
 from pmagent.events.postgres.address import Address
 from pmagent.events.postgres.blobs import PostgresBlobs
 from pmagent.events.postgres.checks import faults_in
-from pmagent.events.postgres.hold import TIMELINE, Claim, Hold, Taken
-from pmagent.events.postgres.reader import Head, PostgresReader, asked, connected, explained, head_of
+from pmagent.events.postgres.hold import TIMELINE, Claim, Was
+from pmagent.events.postgres.lease import LeaseKeeper
+from pmagent.events.postgres.reader import Head, PostgresReader, asked, connected, explained
 from pmagent.events.postgres.session import Broken, Failed, Session, Unreachable
 from pmagent.events.postgres.storage import PostgresStorage
-from pmagent.events.storage import Blobs
-from pmagent.events.store import Fault, Holder, Identity, LocalFiles, Part, Size, Standing, Verification
+from pmagent.events.storage import Blobs, Standby
+from pmagent.events.store import (
+    Fault,
+    Holder,
+    Identity,
+    LocalFiles,
+    Part,
+    Sharing,
+    Size,
+    Standing,
+    Verification,
+    Waiting,
+)
 
 T = TypeVar("T")
 
-LEASE_SECONDS: Final = 30.0
-"""So long a holder on another machine is watched that holds no lock any more, and has not let go of the log."""
-
-_WATCH_SECONDS: Final = 0.5
 _NOTE: Final = re.compile(r"pid ([0-9]{1,9}) on (\S*), (.*)", re.DOTALL)
 _BEGIN: Final = b"SELECT pm.begin($1, $2, $3)"
-_RELEASE: Final = b"SELECT pm.tell($1, $2, $3, true)"
 _MOVE: Final = b"SELECT pm.move($1, $2, $3)"
 _BYTES: Final = b"SELECT coalesce(sum(octet_length(lines)), 0)::bigint FROM pm.page WHERE log_no = $1"
 _LOCKED: Final = b"""
 SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database AND d.datname = current_database()
 WHERE l.locktype = 'advisory' AND l.classid = 28781 AND l.objid = $1 AND l.objsubid = 2 AND l.granted
+"""
+_LEASE: Final = b"""
+SELECT lease_ms, lease_ms - (1000 * extract(epoch FROM clock_timestamp() - renewed))::bigint FROM pm.log
+WHERE log_no = $1
+"""
+_STANDBYS: Final = b"""
+SELECT note, position, (1000 * extract(epoch FROM clock_timestamp() - at))::bigint FROM pm.standby
+WHERE log_no = $1 AND at > clock_timestamp() - interval '15 seconds' ORDER BY note, token
 """
 _PLACE: Final = b"""
 SELECT s.system_id, d.oid, d.datname FROM pm.system() s, pg_database d WHERE d.datname = current_database()
@@ -66,7 +80,7 @@ class PostgresLog:
     ) -> None:  # fmt: skip
         self.place = str(address)
         self._kept = kept
-        self._hold: Hold | None = None
+        self._keeper: LeaseKeeper | None = None
         """The lease that was taken last."""
         self._address = address
         self._blobs = blobs
@@ -94,40 +108,57 @@ class PostgresLog:
         )
 
     def _held_epoch(self) -> int:
-        return self._hold.head.epoch if self._hold is not None else 0
+        return self._keeper.hold.head.epoch if self._keeper is not None else 0
 
     @contextmanager
-    def lease(self, role: str, *, seize: bool = False) -> Iterator[PostgresLease]:
+    def lease(
+        self, role: str, *, standby: Standby | None = None, seize: bool = False
+    ) -> Iterator[PostgresLease]:  # fmt: skip
         """See LogStore. ``seize``: take the log over from a holder whose lease is known to have ended; its session may
         still hold its lock. Raises LogMoved; Unreachable, Unsafe, DatabaseRefused, too."""
+        self._permit()
         note = f"pid {os.getpid()} on {socket.gethostname()}, {role}"
         lock = WriterLock(self._lock, f"pid {os.getpid()}, {role}") if self._lock is not None else None
         try:
-            claim = Claim(secrets.token_hex(16), self._origin(), note, format_time(datetime.now(UTC)), self._replicated)
-            epoch = self._asking(lambda session, head: self._free(session, head, claim, seize=seize), standby=False)
+            origin, since = self._origin(), format_time(datetime.now(UTC))
+            claim = Claim(secrets.token_hex(16), origin, note, since, self._replicated)
+
+            def gone(was: Was) -> bool:  # it held the lock that we hold now
+                return seize or (bool(origin) and was.origin == origin)
+
+            keeper = LeaseKeeper(self._address, claim, gone)
+            keeper.take(standby)
             try:
-                hold = Hold(self._address, claim, epoch)
-            except Taken as taken:
-                raise LogLocked(self.place, taken.head.holder) from None
-            self._hold = hold
-            try:
-                yield PostgresLease(hold)
+                self._keeper = keeper
+                yield PostgresLease(keeper)
             finally:
-                _let_go(hold)
+                keeper.release()
         finally:
             if lock is not None:
                 lock.release()
 
     def holder(self) -> Holder:
-        """See LogStore."""
+        """See LogStore. A holder elsewhere lives while its session does, or its lease."""
         here = self._lock is not None and is_locked(self._lock)
-        head, locked = self._asking(lambda session, head: (head, _is_locked(session, head)))
+        head, locked, sharing = self._asking(
+            lambda session, head: (head, _is_locked(session, head), _sharing(session, head))
+        )
         note = head.holder if head is not None else ""
         match = _NOTE.fullmatch(note)
-        if head is None or match is None:
+        if head is None or sharing is None or match is None:
             return Holder(here or locked, note)
-        ours = here if self._lock is not None else match[2] == socket.gethostname()
-        return Holder(here or locked, note, int(match[1]) if ours else 0, match[3], head.since)
+        if self._lock is None:
+            here, ours = locked, match[2] == socket.gethostname()
+        else:
+            ours = head.origin == self._origin()
+        live = here if ours else locked or (not head.released and sharing.left_s > 0)
+        if here and not live:  # it is about to take the log
+            return Holder(here, holder_of(self._lock) if self._lock is not None else "")
+        return Holder(live, note, int(match[1]) if ours else 0, match[3], head.since, elsewhere=not ours)
+
+    def sharing(self) -> Sharing | None:
+        """See LogStore."""
+        return self._asking(_sharing)
 
     def verify(
         self, *, decode: bool = False, blobs: BlobCheck | None = None, progress: Callable[[int], None] | None = None
@@ -196,31 +227,6 @@ class PostgresLog:
             raise NotFound(f"there is no log in {self.place}", hint)
         return head
 
-    def _free(self, session: Session, head: Head | None, claim: Claim, *, seize: bool) -> int:
-        """The epoch to raise, of a log that nobody holds. Raises LogLocked, LogMoved."""
-        if head is None:
-            return 0
-        if head.moved_to:
-            raise LogMoved(self.place, head.moved_to)
-        if seize or (claim.origin and claim.origin == head.origin):  # it held the lock that we hold now: it is no more
-            return head.epoch
-        self._unlocked(session, head)
-        if head.released:
-            return head.epoch
-        # A failure of the database takes its locks away, and leaves the holder alive.
-        until = monotonic() + LEASE_SECONDS
-        while monotonic() < until:
-            sleep(_WATCH_SECONDS)
-            found = head_of(session, self._address.log)
-            if found is None or found.renewals != head.renewals:
-                raise LogLocked(self.place, head.holder)
-        self._unlocked(session, head)
-        return head.epoch
-
-    def _unlocked(self, session: Session, head: Head) -> None:
-        if _is_locked(session, head):
-            raise LogLocked(self.place, head.holder)
-
     def _standing(self, session: Session, head: Head | None) -> Standing:
         if head is None or not head.log_id:
             return Standing("", (), None, [], 0, 0, [], "")
@@ -239,7 +245,10 @@ class PostgresLog:
         """The same for all that hold this machine's lock of the log, one after the other; "" where there is none."""
         if self._lock is None:
             return ""
-        found = self._lock.stat()
+        try:
+            found = self._lock.stat()
+        except FileNotFoundError:
+            return ""
         boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
         return f"{boot}:{found.st_dev}:{found.st_ino}"
 
@@ -247,38 +256,39 @@ class PostgresLog:
 class PostgresLease:
     """See Lease."""
 
-    def __init__(self, hold: Hold) -> None:
-        self._hold = hold
+    def __init__(self, keeper: LeaseKeeper) -> None:
+        self._keeper = keeper
 
     def open(self, new_log_id: str = "") -> PostgresStorage:
         """See Lease."""
-        return PostgresStorage(self._hold, str(self._call(_BEGIN, new_log_id or secrets.token_hex(16))))
+        return PostgresStorage(self._keeper, str(self._call(_BEGIN, new_log_id or secrets.token_hex(16))))
 
     def close_for_good(self, to: str) -> None:
         """Nobody writes the log any more: a copy goes on at ``to``. Raises Unreachable, DatabaseRefused, LogLocked."""
         if not self._call(_MOVE, to):
-            raise LogLocked(str(self._hold.address), "another process")
+            raise LogLocked(str(self._keeper.hold.address), "another process")
 
     def _call(self, sql: bytes, given: str) -> Any:
         """Run one of the functions that change the row; what it returns, which is durable then."""
-        hold = self._hold
+        hold = self._keeper.hold
         try:
             rows = hold.commit(sql, hold.head.log_no, hold.head.epoch, given)
         except Failed as failed:
-            raise explained(failed, hold.session.host) from failed
+            raise explained(failed, hold.host) from failed
         except Broken as broken:
-            raise Unreachable(f"the connection to {hold.session.host} broke: {broken}", "try again") from broken
+            raise Unreachable(f"the connection to {hold.host} broke: {broken}", "try again") from broken
         return rows[0][0] if rows else None
 
 
-def _let_go(hold: Hold) -> None:
-    """Say that the holder has gone, where that is still so and can be said: who comes next need not wait then."""
-    try:
-        hold.session.ask(_RELEASE, hold.head.log_no, hold.head.epoch, 0, seconds=1.0)
-    except (Broken, Failed):
-        return
-    finally:
-        hold.close()
+def _sharing(session: Session, head: Head | None) -> Sharing | None:
+    if head is None:
+        return None
+    ((length_ms, left_ms),) = asked(session, _LEASE, head.log_no)
+    standbys = [Waiting(note, position, ms / 1e3) for note, position, ms in asked(session, _STANDBYS, head.log_no)]
+    return Sharing(
+        head.holder, head.since, head.epoch, head.released, "replicated" if head.replicated else "one server",
+        length_ms / 1e3, 0.0 if head.released else max(0, left_ms) / 1e3, head.position, standbys,
+    )  # fmt: skip
 
 
 def _bytes_of(session: Session, head: Head) -> int:

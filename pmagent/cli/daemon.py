@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+import msgspec
 
 from pmagent.clean import shorten
 from pmagent.cli.frame import App, command
@@ -24,7 +25,9 @@ STOP_SECONDS: Final = 60.0
 
 @command("pmagent up", "pmagent up --detach", format=None)
 @click.option("-d", "--detach", is_flag=True, help="Start it in the background, and return when it is ready.")
-def up(app: App, detach: bool) -> int:
+@click.option("--standby", is_flag=True,
+              help="While another machine's daemon holds the log in PostgreSQL: follow it, and take it over.")
+def up(app: App, detach: bool, standby: bool) -> int:
     """Run the daemon in the foreground until SIGTERM or Ctrl-C; then stop in order.
 
     It watches the kernel surfaces, keeps STATE.json up to date, answers other commands on its socket, and serves the
@@ -33,7 +36,7 @@ def up(app: App, detach: bool) -> int:
     from pmagent.service.daemon import serve
 
     if detach:
-        return _started(app)
+        return _started(app, *(("--standby",) if standby else ()))
     log_through(app.output)
 
     served = app.resolved.settings.console.enabled
@@ -42,15 +45,15 @@ def up(app: App, detach: bool) -> int:
         console = "pmagent console, " if served else ""
         app.output.note(f"ready; in another shell: {console}pmagent log tail -f, pmagent status")
 
-    return serve(app.workspace, ready)
+    return serve(app.workspace, ready, standby=standby)
 
 
-def _started(app: App) -> int:
+def _started(app: App, *options: str) -> int:
     from pmagent.service.background import OUTPUT, start
     from pmagent.workspace.trust import require_accepted
 
     require_accepted(app.workspace.resolve())  # asked for here: the daemon has no terminal
-    pid = start(app.workspace.resolve())
+    pid = start(app.workspace.resolve(), *options)
     app.output.line(Styled("✓", "green"), f" ready, pid {pid}; its messages: {app.layout.home / OUTPUT}")
     return Exit.DONE
 
@@ -118,6 +121,7 @@ def status(app: App, require_daemon: bool, format: str) -> int:
     code, found = _found(app)
     document = {
         "workspace": str(app.workspace), **found, "holder": _holder(app), "notifications": troubles(app.layout),
+        "lease": msgspec.to_builtins(app.layout.store.sharing()),
     }  # fmt: skip
     app.output.answer(format, document, lambda: _screen(app.output, document))
     if require_daemon and not document["running"]:
@@ -172,6 +176,7 @@ def _screen(output: Output, document: dict[str, Any]) -> None:
     for trouble in document.get("notifications", ()):
         output.line(Styled("✗ notify", "red"), f"   {trouble}; pmagent notify test")
     _log_lines(output, document["log"])
+    _lease_lines(output, document.get("lease"))
     if document.get("distrust"):
         output.line(Styled("✗ not trusted", "red"), f" {document['distrust']}")
     root = Path(document["workspace"])
@@ -195,7 +200,7 @@ def _screen(output: Output, document: dict[str, Any]) -> None:
 
 _DAEMON: Final = {
     "running": ("✓ running", "green"), "unresponsive": ("✗ does not answer", "red"),
-    "starting": ("- starting", "yellow"),
+    "starting": ("- starting", "yellow"), "elsewhere": ("✓ on another machine", "green"),
 }  # fmt: skip
 
 
@@ -223,6 +228,18 @@ def _log_lines(output: Output, log: dict[str, Any]) -> None:
         output.line(Styled(f"           sum {log['sum']}", "dim"))
     else:
         output.line("log        none yet: after pmagent init, pmagent up or pmagent oa snapshot begins it")
+
+
+def _lease_lines(output: Output, lease: dict[str, Any] | None) -> None:
+    """The lease of a log that several machines can reach, and its standbys."""
+    if lease is None:
+        return
+    left = "released" if lease["released"] else f"{lease['left_s']:.0f} of {lease['length_s']:.0f} s left"
+    since = f", since {output.moment(lease['since'])}" if lease["since"] else ""
+    output.line(f"lease      {lease['holder']}{since}, {left}; epoch {lease['epoch']}, {lease['mode']}")
+    for one in lease["standbys"]:
+        behind = max(0, lease["position"] - one["position"])
+        output.line(f"standby    {one['note']}, at position {one['position']}, {behind} behind")
 
 
 def _work_lines(output: Output, document: dict[str, Any]) -> None:

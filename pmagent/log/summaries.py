@@ -46,6 +46,7 @@ _CORE: Final[dict[str, Line]] = {
     "actor.halted": "{name} halted on event {input}: {error} in {place}",
     "actor.resumed": "{name} may decide again",
     "console.checked": "{operator_id} had the {what} checked: exit code {exit_code}",
+    "console.passkey_added": "{operator_id} adds the passkey {by} ({reason})",
     "console.refused": _not_let_in,
     "console.signed_in": "{operator_id} signed in by {by}",
     "console.signed_out": "{operator_id} signed out",
@@ -67,6 +68,7 @@ _CORE: Final[dict[str, Line]] = {
     "effect.timed_out": "effect {request} stopped after {limit_s} s",
     "log.created": "log {log_id}",
     "log.recovered": "{cut_bytes} torn bytes cut from {segment}, kept as {kept_as}: {reason}",
+    "log.taken_over": "{holder} after {previous}: {why}, epoch {epoch}",
     "request.refused": "request {request}: {name} is {reason}",
 }
 """The types that belong to no area."""

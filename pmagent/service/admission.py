@@ -17,10 +17,12 @@ REGISTRY_SECONDS: Final = 1.0
 """The registry hears at most so often how far the log is durable."""
 
 
-def admitted(layout: Layout) -> KnownLog | None:
+def admitted(layout: Layout, *, named: bool = False) -> KnownLog | None:
     """The registry's entry of the workspace's log, which may be acted on; None: there is none yet. That a log is
-    registered because an earlier release began it is remarked. Raises what ``registry.admit`` raises."""
-    known, message = admit(layout, partial(work_in, layout))
+    registered because an earlier release began it is remarked. ``named``: this user has named the database of the log
+    and asked to go on with it, so what is open in it is no reason to refuse it. Raises what ``registry.admit``
+    raises."""
+    known, message = admit(layout, list if named and layout.evidence.database else partial(work_in, layout))
     if message:
         remark(message)
     return known

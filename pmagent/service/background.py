@@ -70,12 +70,12 @@ class Notifier:
                 line.sendto(state, address)
 
 
-def start(workspace: Path) -> int:
+def start(workspace: Path, *options: str) -> int:
     """Start a daemon of its own session and return its process id when it answers commands. Raises
     AlreadyRunning, before anything of that daemon's is touched; NotStarted."""
     layout = Layout(workspace)
     holder = layout.store.holder()
-    if holder.live and holder.role == "daemon":
+    if holder.live and holder.role == "daemon" and not holder.elsewhere:
         raise AlreadyRunning(
             f"a daemon is running here already (pid {holder.pid})", "pmagent restart stops it and starts another"
         )
@@ -88,7 +88,7 @@ def start(workspace: Path) -> int:
     ):
         line.bind(f"{folder}/notify")
         daemon = subprocess.Popen(
-            [sys.executable, "-I", "-m", "pmagent", "--workspace", str(workspace), "up"], cwd=workspace,
+            [sys.executable, "-I", "-m", "pmagent", "--workspace", str(workspace), "up", *options], cwd=workspace,
             env={**os.environ, NOTIFY: f"{folder}/notify"}, stdin=subprocess.DEVNULL, stdout=file, stderr=file,
             start_new_session=True,
         )  # fmt: skip
@@ -112,7 +112,7 @@ def stop(workspace: Path, seconds: float) -> int | None:
     )
     while (found := _daemon_of(layout)) is None:
         holder = layout.store.holder()
-        if not holder.live or holder.role != "daemon":
+        if not holder.live or holder.role != "daemon" or holder.elsewhere:
             return None
         if time.monotonic() > until:  # it starts or stops: in both it has the log, and no socket
             raise late

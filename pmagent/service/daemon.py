@@ -9,7 +9,8 @@ import resource
 import signal
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from functools import partial
 from inspect import signature
 from pathlib import Path
 from typing import Final
@@ -34,6 +35,7 @@ from pmagent.service.host import Host, asker, load_parts, open_host
 from pmagent.service.operations import perform
 from pmagent.service.reload import Reloader, has_terminal, values
 from pmagent.service.shapes import work_out_shapes
+from pmagent.service.standby import stand_by
 from pmagent.service.wire import (
     BEAT_SECONDS,
     LOOKING,
@@ -62,15 +64,15 @@ REQUEST_SECONDS = 10.0
 _log = structlog.get_logger("pmagent")
 
 
-def serve(workspace: Path, ready: Callable[[Host], None] | None = None) -> int:
+def serve(workspace: Path, ready: Callable[[Host], None] | None = None, *, standby: bool = False) -> int:
     """Run the daemon until SIGTERM or SIGINT, then stop it in order; returns the exit code 0.
 
-    ``ready`` is called when commands are answered. Raises LogLocked, CorruptLog, HistoryError, OSError before it is
-    up, OutcomeUnknown when the log fails later.
+    ``ready`` is called when commands are answered. ``standby``: where another one holds the log, wait for it. Raises
+    LogLocked, CorruptLog, HistoryError, OSError before it is up, OutcomeUnknown when the log fails later.
     """
     notifier = Notifier()
     with flat_errors():
-        anyio.run(_serve, workspace.resolve(), ready, notifier)
+        anyio.run(partial(_serve, standby=standby), workspace.resolve(), ready, notifier)
     return 0
 
 
@@ -81,13 +83,21 @@ def _tell(notifier: Notifier, state: bytes) -> None:
         _log.warning("the service manager cannot be told", state=state.decode(), reason=error.strerror)
 
 
-async def _serve(workspace: Path, ready: Callable[[Host], None] | None, notifier: Notifier) -> None:
+async def _serve(
+    workspace: Path, ready: Callable[[Host], None] | None, notifier: Notifier, *, standby: bool
+) -> None:  # fmt: skip
     load_parts()
     work_out_shapes()
     reason = ["error"]  # until somebody asks for the end
     on_terminal = has_terminal()
-    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
-        async with open_host(workspace, "daemon", lambda: reason[0]) as host:
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals, ExitStack() as stack:
+        taken = None
+        if standby:
+            taken = await stand_by(workspace, signals, stack, partial(_follows, workspace, notifier))
+            if taken is None:
+                _log.info("stopped", reason="standing by")
+                return
+        async with open_host(workspace, "daemon", lambda: reason[0], taken=taken) as host:
             spare_collector()
             reloader = Reloader(host, await anyio.to_thread.run_sync(values, workspace))
             host.runtime.listen(alert)
@@ -122,6 +132,11 @@ async def _serve(workspace: Path, ready: Callable[[Host], None] | None, notifier
                 host.layout.socket.unlink(missing_ok=True)
                 tasks.cancel_scope.cancel()
     _log.info("stopped", reason=reason[0])
+
+
+def _follows(workspace: Path, notifier: Notifier) -> None:
+    _log.info("standing by", workspace=str(workspace), pid=os.getpid())
+    _tell(notifier, READY)
 
 
 def spare_collector() -> None:

@@ -19,25 +19,43 @@ from pmagent.projections.core.documents import Documents, Taken, pruned_jobs
 from pmagent.projections.registry import all_projections
 from pmagent.service.cache import load
 from pmagent.service.open_work import open_work
+from pmagent.service.writing import OldDocuments
 from pmagent.workspace.layout import Layout
 from pmagent.workspace.user_registry import snapshot_digest
 
 
 def fold_into(
     storage: StorageReader, engine: Engine, documents: Documents, blobs: Blobs, start: int,
-    retired: Callable[[Taken], None] = lambda _: None,
+    retired: Callable[[Taken], None] = lambda _: None, until: int | None = None,
 ) -> None:
-    """Fold what the log holds behind position ``start``. ``retired`` is given the documents that leave the fold
-    meanwhile. Raises CorruptLog, NotFound (a blob), HistoryError."""
+    """Fold what the log holds behind position ``start``, up to ``until``. ``retired`` is given the documents that leave
+    the fold meanwhile. Raises CorruptLog, NotFound (a blob), HistoryError."""
     fold = engine.fold
     documents.leave_out(pruned_jobs(storage, blobs, start + 1))
     with collector_at_rest():
-        for run in runs(storage, start + 1):
+        for run in runs(storage, start + 1, until):
             events = [typed(stored, blobs) for stored in run]
             documents.fold(events, [stored.sum for stored in run])
             for event in events:
                 fold(event)
             retired(documents.take_retired())
+
+
+class Folded:
+    """The actors and documents of a log, from the snapshot on whose SHA-256 is ``digest`` ("": from its beginning);
+    ``old`` writes the documents that are no part of the state any more. Raises what ``fold_into`` raises."""
+
+    def __init__(self, layout: Layout, digest: str, log_id: str, storage: StorageReader, blobs: Blobs) -> None:
+        self.engine, self.documents = Engine(all_actors(), Sequencer(Tail())), Documents(all_projections())
+        self.old = OldDocuments(layout.workspace, blobs)
+        self._blobs = blobs
+        self._position = load(layout.snapshot, digest, log_id, storage, self.engine, self.documents)
+
+    def fold(self, storage: StorageReader, until: int) -> None:
+        """Fold what the log holds up to position ``until``."""
+        if until > self._position:
+            fold_into(storage, self.engine, self.documents, self._blobs, self._position, self.old.write, until)
+            self._position = until
 
 
 def work_in(layout: Layout) -> list[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager, closing, nullcontext
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,7 @@ import msgspec
 from pmagent import __version__
 from pmagent.actors.core.actor import Io, Performer, Performers, Resources
 from pmagent.actors.core.area import load
-from pmagent.actors.core.engine import Engine, Output
+from pmagent.actors.core.engine import Output
 from pmagent.actors.core.intake import Intake
 from pmagent.actors.core.ledger import Unfinished
 from pmagent.actors.core.runtime import Runtime
@@ -40,7 +40,6 @@ from pmagent.events.event import Draft, Event, Tail
 from pmagent.events.log import opening_events
 from pmagent.events.reader import event_at
 from pmagent.events.redact import Redactor
-from pmagent.events.sequencer import Sequencer
 from pmagent.events.storage import Blobs, Storage
 from pmagent.events.store import LogStore
 from pmagent.projections.core.disk import ContentLost, DocumentUnwritable
@@ -49,16 +48,17 @@ from pmagent.projections.core.projection import Halt, ProjectionHalted
 from pmagent.projections.registry import all_projections
 from pmagent.service.admission import admitted, keep_registry
 from pmagent.service.cache import SnapshotTaker, code_digest
-from pmagent.service.cache import load as load_snapshot
-from pmagent.service.folding import fold_into
+from pmagent.service.folding import Folded
 from pmagent.service.io import RealIo, read_event
+from pmagent.service.lease import FencedLease, fenced
 from pmagent.service.log_files import check_files
 from pmagent.service.noted import code_stamp
 from pmagent.service.pruning import finish_all
 from pmagent.service.requests import OPERATOR, Requests
 from pmagent.service.secrets import known_secrets
+from pmagent.service.standby import Taken
 from pmagent.service.status import Standing, note_of
-from pmagent.service.writing import DocumentWriter, OldDocuments
+from pmagent.service.writing import DocumentWriter
 from pmagent.workspace.kernel_settings import expected
 from pmagent.workspace.layout import Layout
 from pmagent.workspace.presence import require_log, require_text
@@ -291,12 +291,14 @@ def _without(raw: bytes, fields: Collection[str]) -> object:
 async def open_host(
     workspace: Path, surface: str, stop_reason: Callable[[], str] = lambda: "done",
     *, resources: Iterable[object] = (), adopting: bool = False, configured: bool = True, must_write: bool = True,
+    taken: Taken | None = None,
 ) -> AsyncIterator[Host]:
     """Take the lock, recover, go live; an orderly stop when the block ends. ``surface`` says who runs it (daemon, or
     the command), ``stop_reason`` is asked at the end. ``resources`` take the place of those of their classes that the
     areas make. ``adopting``: the log need not be trusted, and nothing of it goes on: no effect is performed, whatever
     is requested ends as cancelled, and the registry hears of the log when ``register`` is called. Unless
-    ``must_write``, a document that cannot be written ends nothing; it is ``unwritten``.
+    ``must_write``, a document that cannot be written ends nothing; it is ``unwritten``. ``taken``: a standby has taken
+    the log already.
 
     Raises LogNotTrusted, EventsGone, LogGone, RegistryUnusable before anything is written; BadPath, LogLocked,
     CorruptLog, HistoryError, OSError; OutcomeUnknown when the log failed meanwhile.
@@ -311,30 +313,34 @@ async def open_host(
         check_before(layout)
         require_log(layout)
     layout.prepare()
-    store = layout.store
-    with store.lease(surface) as lease:
+    store = taken.store if taken is not None else layout.store
+    with store.lease(surface) if taken is None else nullcontext(taken.lease) as lease:
         known = None if adopting else admitted(layout)
         sweep(layout.workspace, *(load(folder) for edge in EDGES for folder in edge.folders))
         with closing(lease.open()) as storage:
             keeper = Keeper(layout, known, storage, idle=adopting)
             made = resources_of(EDGES, {} if adopting else os.environ)
             kept = Resources((*made, *resources))
-            async with _live(layout, store, storage, surface, stop_reason, kept, keeper, must_write=must_write) as host:
-                yield host
+            with fenced(storage.lease) as held:
+                log_id = storage.log_id()
+                folded = taken.follower.folded(storage) if taken is not None else None
+                folded = folded or Folded(layout, keeper.snapshot, log_id, storage, store.blobs())
+                async with _live(
+                    layout, store, storage, held, folded, surface, stop_reason, kept, keeper, must_write=must_write
+                ) as host:
+                    yield host
 
 
 @asynccontextmanager
 async def _live(
-    layout: Layout, store: LogStore, storage: Storage, surface: str, stop_reason: Callable[[], str],
-    resources: Resources, keeper: Keeper, *, must_write: bool,
+    layout: Layout, store: LogStore, storage: Storage, held: FencedLease | None, folded: Folded, surface: str,
+    stop_reason: Callable[[], str], resources: Resources, keeper: Keeper, *, must_write: bool,
 ) -> AsyncIterator[Host]:
     adopting = keeper.idle
     blobs, log_id = store.blobs(), storage.log_id()
     blobs.clear_unfinished()
-    engine, documents = Engine(all_actors(), Sequencer(Tail())), Documents(all_projections())
-    start = load_snapshot(layout.snapshot, keeper.snapshot, log_id, storage, engine, documents)
-    old = OldDocuments(layout.workspace, blobs)
-    fold_into(storage, engine, documents, blobs, start, old.write)
+    folded.fold(storage, storage.tail().position)
+    engine, documents, old = folded.engine, folded.documents, folded.old
     ended: list[PruneEnded] = []
     if not adopting:
         try:
@@ -352,7 +358,8 @@ async def _live(
     unfinished = engine.effects.unfinished()
     completed = engine.complete(io.now())
     made = performers_of(EDGES, resources)
-    runtime = Runtime(engine, storage, dict.fromkeys(made, _end_adopted) if adopting else made, intake, io)
+    performed = dict.fromkeys(made, _end_adopted) if adopting else made
+    runtime = Runtime(engine, storage, performed, intake, io, held.live if held is not None else None)
     host = Host(layout, runtime, documents, storage, blobs, resources, keeper)
     host.writer.unwritten = old.unwritten
     host.writer.must_write = must_write
@@ -370,6 +377,8 @@ async def _live(
     if adopting:  # an effect that may be performed again is ended when the actor that asked for it has been
         unfinished = Unfinished([event for event in unfinished.begun if not _is_repeatable(event)])
     async with runtime.run(unfinished, hold_outward=True) as tasks:
+        if held is not None:
+            tasks.start_soon(held.keep, runtime)
         # Before anything that came due meanwhile: who takes up what was left has to know who lives now.
         started = DaemonStarted(
             version=__version__, python=platform.python_version(), surface=surface, libraries=libraries(),

@@ -61,7 +61,7 @@ class Liveness:
 
     def _look(self) -> None:
         holder = self._layout.store.holder()
-        if not holder.live or holder.role != "daemon":
+        if not holder.live or holder.role != "daemon" or holder.elsewhere:
             self._end("none", "no daemon runs" if self.state == "unknown" else "the daemon is gone")
             return
         if self._asked is None:

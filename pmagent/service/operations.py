@@ -22,6 +22,7 @@ from pmagent.actors.core.area import load
 from pmagent.edge import Operation
 from pmagent.edges import AREA_OF, OPERATIONS
 from pmagent.events.errors import LogLocked, NotFound, PmagentError
+from pmagent.events.store import Holder
 from pmagent.exitcodes import Exit
 from pmagent.flat import flat_errors
 from pmagent.service.answer import Answer, BadOperation, OutcomeOpen
@@ -48,6 +49,10 @@ if TYPE_CHECKING:
 
 class NotInstalled(PmagentError, exit_code=2):
     """The operation's area lacks libraries that take part in its decisions; nothing was recorded."""
+
+
+class HeldElsewhere(PmagentError, exit_code=5):
+    """The log is held on another machine, and this cannot be asked from here."""
 
 
 async def status(host: Host, _: dict[str, Any]) -> Answer:
@@ -193,7 +198,10 @@ def call(workspace: Path, name: str, arguments: dict[str, Any] | None = None, sa
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
         try:
-            if layout.store.holder().live and not _only_reads_during_job(layout, name):
+            holder = layout.store.holder()
+            if holder.live and holder.elsewhere:
+                return _asked_elsewhere(workspace, name, arguments, holder)
+            if holder.live and not _only_reads_during_job(layout, name):
                 with flat_errors():
                     seconds = _answer_seconds(name, arguments)
                     return anyio.run(call_daemon, layout, name, arguments, seconds, say)
@@ -206,6 +214,16 @@ def call(workspace: Path, name: str, arguments: dict[str, Any] | None = None, sa
             if name not in LOOKING:
                 raise
             return _as_logged(workspace, name, arguments, error, say)
+
+
+def _asked_elsewhere(workspace: Path, name: str, arguments: dict[str, Any], holder: Holder) -> Answer:
+    """The answer to a request while the log is held elsewhere."""
+    if name not in LOOKING:
+        raise HeldElsewhere(f"the log is held by {holder.note}", "ask there")
+    answer = _without_daemon(workspace, name, arguments)
+    return Answer(
+        document={**answer.document, "daemon": "elsewhere"}, exit_code=answer.exit_code, warnings=answer.warnings
+    )
 
 
 def _as_logged(

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import msgspec
 
-from pmagent.actors.core.lease import Act, Action, Die, Hold, Lapse, Lease, Read, Release, Renew, Take
 from pmagent.actors.core.ledger import GATE, Cancel, EffectLedger
 from pmagent.actors.core.scheduler import Action as Doing
 from pmagent.actors.core.scheduler import Conclude, Perform, Scheduler, Stop, Timer
@@ -18,6 +17,7 @@ from pmagent.contracts.hid import HidArmRequested, HidLeaseRequested
 from pmagent.contracts.orchestra_events import TaskAttemptRequested
 from pmagent.contracts.payload import type_of
 from pmagent.events.event import Event
+from pmagent.events.lease import Act, Action, Die, Hold, Lapse, Lease, Read, Release, Renew, Take
 from pmagent.replay.machines import database as sql
 from pmagent.replay.machines.database import ROOT, Answer, Entry
 from pmagent.replay.machines.laws import Laws

@@ -15,8 +15,8 @@ from typing import Any, Final
 import msgspec
 
 from pmagent.actors.core.claims import Row
-from pmagent.actors.core.lease import Head
 from pmagent.events.event import Event
+from pmagent.events.lease import Head
 
 STATEMENT_SECONDS: Final = 10.0
 """So long a client waits for an answer; then it shuts the connection, and cancels nothing."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from pmagent.actors.core.lease import SECOND
 from pmagent.contracts.payload import OutwardRequest, effect_of
 from pmagent.events.event import Event
+from pmagent.events.lease import SECOND
 from pmagent.replay.machines.database import ROOT, Entry
 from pmagent.replay.simulation.world import require
 

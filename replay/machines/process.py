@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from pmagent.actors.core.lease import SECOND
+from pmagent.events.lease import SECOND
 from pmagent.replay.machines.database import ROOT, STATEMENT_SECONDS, Answer, Entry, Node, Statement
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from typing import Final
 
-from pmagent.actors.core.lease import SECOND
+from pmagent.events.lease import SECOND
 from pmagent.replay.machines.daemon import KINDS, PAUSED, RESUMED, Daemon
 from pmagent.replay.machines.database import ROOT, Entry, Node
 from pmagent.replay.machines.faults import TROUBLES

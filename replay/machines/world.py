@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pmagent.actors.core.lease import SECOND, Head
+from pmagent.events.lease import SECOND, Head
 from pmagent.replay.machines.database import ROOT, STATEMENT_SECONDS, Node, State
 from pmagent.replay.machines.faults import machine_faults
 from pmagent.replay.machines.process import Box, Host

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pmagent.events.errors import DiskFull
-from pmagent.events.postgres import storage as storage_module
+from pmagent.events.postgres import reader as reader_module
 from pmagent.events.postgres.store import PostgresLog
 from tests.crash.test_postgres_outcomes import WAITING, Waiting, begun, check
 from tests.support.logs import draft
@@ -95,7 +95,7 @@ def test_a_disk_that_stays_full_ends_the_writer_with_its_name(
     three: Full, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = PostgresLog(three.a.new_log(), tmp_path)
-    monkeypatch.setattr(storage_module, "OUTAGE_SECONDS", 0.5)
+    monkeypatch.setattr(reader_module, "OUTAGE_SECONDS", 0.5)
     with log.lease("tests") as lease:
         storage = lease.open()
         writer = begun(storage)

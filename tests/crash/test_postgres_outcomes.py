@@ -11,9 +11,11 @@ import pytest
 
 from pmagent.events.errors import Deposed, LogLocked, OutcomeUnknown
 from pmagent.events.event import Tail
+from pmagent.events.lease import SECOND
 from pmagent.events.postgres import hold as hold_module
+from pmagent.events.postgres import lease as lease_module
+from pmagent.events.postgres import reader as reader_module
 from pmagent.events.postgres import storage as storage_module
-from pmagent.events.postgres import store as store_module
 from pmagent.events.postgres.address import Address
 from pmagent.events.postgres.hold import Claim, Hold, Taken
 from pmagent.events.postgres.storage import PostgresStorage
@@ -144,7 +146,7 @@ def test_a_commit_that_is_ended_while_it_waits_for_a_standby_is_no_acknowledgeme
 def test_standby_names_that_are_emptied_while_a_commit_waits_acknowledge_nothing(
     three: Cluster, log: PostgresLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(storage_module, "OUTAGE_SECONDS", 0.0)
+    monkeypatch.setattr(reader_module, "OUTAGE_SECONDS", 0.0)
     with log.lease("tests") as lease:
         storage = lease.open()
         writer = begun(storage)
@@ -195,7 +197,9 @@ def test_of_takers_that_race_for_one_epoch_one_wins(log: PostgresLog) -> None:
         gate.wait(SECONDS)
         try:
             claim = Claim(f"token-{number}", "", f"pid {number} on x, tests", "", replicated=True)
-            won.append(Hold(address, claim, epoch))
+            hold = Hold(address, claim)
+            hold.take(epoch)
+            won.append(hold)
         except Taken as taken:
             lost.append(taken)
 
@@ -205,7 +209,7 @@ def test_of_takers_that_race_for_one_epoch_one_wins(log: PostgresLog) -> None:
     for thread in threads:
         thread.join(SECONDS)
     assert (len(won), len(lost)) == (1, 5)
-    assert {taken.head.token for taken in lost} == {won[0].claim.token}
+    assert {taken.was.token for taken in lost} == {won[0].claim.token}
     assert log.age()[0] == epoch + 1
     won[0].close()
 
@@ -244,7 +248,7 @@ def test_a_holder_that_is_idle_learns_that_its_log_was_taken_over(log: PostgresL
 def test_a_holder_that_lost_its_session_keeps_its_log_while_it_renews(
     three: Cluster, log: PostgresLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store_module, "_WATCH_SECONDS", 0.05)
+    monkeypatch.setattr(lease_module, "WATCH_SECONDS", 0.05)
     over = threading.Event()
     with log.lease("tests") as lease:
         storage = lease.open()
@@ -280,10 +284,15 @@ def test_a_holder_that_is_gone_without_a_word_is_waited_for_and_then_followed(
         begun(storage)
         storage.close()
     address = Address(*log.place.split("#"))
-    Hold(address, Claim("token", "elsewhere", "pid 7 on elsewhere, daemon", "", replicated=True), log.age()[0]).close()
+    hold = Hold(address, Claim("token", "elsewhere", "pid 7 on elsewhere, daemon", "", replicated=True))
+    hold.take(log.age()[0])
+    hold.close()
     asked: list[float] = []
-    monkeypatch.setattr(store_module, "sleep", asked.append)
-    monkeypatch.setattr(store_module, "monotonic", lambda: sum(asked))
-    with log.lease("others"):
+    monkeypatch.setattr(lease_module, "sleep", asked.append)
+    monkeypatch.setattr(lease_module, "boottime", lambda: 1 + int(sum(asked) * SECOND))
+    with log.lease("others") as lease:
         assert log.holder().role == "others"
-    assert sum(asked) >= store_module.LEASE_SECONDS
+        taken = lease.open().taken_over
+    assert sum(asked) >= 30
+    assert taken is not None
+    assert (taken.why, taken.previous) == ("expired", "pid 7 on elsewhere, daemon")

@@ -123,7 +123,8 @@ def test_a_database_of_the_first_schema_is_brought_up_to_date_with_its_logs(tmp_
             fill(log)
             end = log.verify().tail
             server.sql("DROP TABLE pm.piece, pm.blob CASCADE; DROP FUNCTION pm.writable, pm.put_piece, pm.touch_blob,"
-                       " pm.put_blob, pm.drop_blobs; DELETE FROM pm.version WHERE version > 1")
+                       " pm.put_blob, pm.drop_blobs, pm.renew, pm.follow; DROP TABLE pm.standby;"
+                           "ALTER TABLE pm.log DROP lease_ms, DROP renewed; DELETE FROM pm.version WHERE version > 1")
             with pytest.raises(PmagentError, match="has schema 1"):
                 log.verify()
             assert prepare(server.address(role="postgres"), [], [])

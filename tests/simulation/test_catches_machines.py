@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from pmagent.actors.core.claims import Claim, Offer
-from pmagent.actors.core.lease import Lease, Sighting, Term
 from pmagent.actors.core.scheduler import Scheduler
+from pmagent.events.lease import Lease, Sighting, Term
 from pmagent.replay.machines import database, faults
 from pmagent.replay.machines.daemon import Daemon
 from pmagent.replay.machines.runner import simulate

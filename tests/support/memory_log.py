@@ -15,6 +15,7 @@ from pmagent.events.log import now
 from pmagent.events.memory import MemoryStorage
 from pmagent.events.named_blobs import BlobCheck
 from pmagent.events.reader import events
+from pmagent.events.storage import Standby
 from pmagent.events.store import Fault, Holder, Identity, LocalFiles, Part, Size, Standing, Verification
 from tests.support.memory_disk import MemoryDisk
 
@@ -48,8 +49,9 @@ class MemoryLog:
         return self._blobs
 
     @contextmanager
-    def lease(self, role: str) -> Iterator[MemoryLog]:
+    def lease(self, role: str, *, standby: Standby | None = None) -> Iterator[MemoryLog]:
         """See LogStore."""
+        assert standby is None, "nobody else can hold it"
         if self._moved_to:
             raise LogMoved(self.place, self._moved_to)
         if self._holder.live:
@@ -73,6 +75,9 @@ class MemoryLog:
     def holder(self) -> Holder:
         """See LogStore."""
         return self._holder
+
+    def sharing(self) -> None:
+        """See LogStore."""
 
     def verify(
         self, *, decode: bool = False, blobs: BlobCheck | None = None,  # noqa: ARG002 - a reader decodes anyway

@@ -22,7 +22,7 @@ from pmagent.actors.core.claims import (
     Row,
     Withdraw,
 )
-from pmagent.actors.core.lease import SECOND
+from pmagent.events.lease import SECOND
 
 L = 30 * SECOND
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pmagent.actors.core.lease import SECOND, Act, Die, Head, Hold, Lapse, Lease, Release, Renew, Take
+from pmagent.events.lease import SECOND, Act, Die, Head, Hold, Lapse, Lease, Release, Renew, Take
 
 L = 30 * SECOND
 

@@ -7,10 +7,11 @@ import pytest
 from pmagent.events.errors import PmagentError
 from pmagent.events.postgres.address import EXAMPLE, BadAddress, parse_address
 from pmagent.events.postgres.checks import faults_of
+from pmagent.events.postgres.schema import VERSION
 from pmagent.events.postgres.session import targets
 
 GOOD = {
-    "fsync": "on", "full_page_writes": "on", "data_checksums": "on", "wal_level": "replica", "version": "1",
+    "fsync": "on", "full_page_writes": "on", "data_checksums": "on", "wal_level": "replica", "version": str(VERSION),
     "synchronous_commit": "on", "synchronous_standby_names": "ANY 1 (b, c)", "server_version_num": "150020",
     "wal_sync_method": "fdatasync", "superuser": "false", "standbys": "2", "unseen": "0",
 }  # fmt: skip
@@ -68,7 +69,7 @@ def test_each_setting_that_breaks_the_promise_is_a_fault_with_its_mend() -> None
         ("fsync", "off"), ("full_page_writes", "off"), ("data_checksums", "off"), ("wal_level", "minimal"),
         ("synchronous_commit", "off"), ("synchronous_commit", "remote_write"), ("synchronous_commit", "local"),
         ("synchronous_standby_names", ""), ("synchronous_standby_names", " * "), ("superuser", "true"),
-        ("server_version_num", "140010"), ("version", "2"),
+        ("server_version_num", "140010"), ("version", "99"),
     ):
         (fault,) = faults_of(GOOD | {name: value}, replicated=True)
         assert (fault.grave, bool(fault.mend)) == (True, True)

@@ -5,8 +5,9 @@ append compares it. The *lease* fences the world: an acknowledgement may reach a
 after its successor has taken over, and must start nothing then. Times are nanoseconds of CLOCK_BOOTTIME, each of the
 daemon's own host: only the rates of clocks matter, and two of them may differ by a tenth.
 
-The holder counts its lease from when the last acknowledged statement was *sent*; it is live until a tenth is left, and
-over at its end. Whoever watches it counts from when it *saw* the last sign of it, and a tenth longer.
+The holder counts its lease from when the last acknowledged statement was *sent*; it is live until a tenth is left. With
+half of that left everything is told to end, and at the end of the lease whatever has not ended is ended from outside.
+Whoever watches it counts from when it *saw* the last sign of it, and a tenth longer.
 
 Phases of a daemon:
 
@@ -15,7 +16,7 @@ Phases of a daemon:
 - waiting: it holds the epoch and appends; the lease of the holder before it may not be over yet.
 - acting: its lease is live: effects start.
 - lapsed: its lease is not live: nothing starts, attended effects end.
-- over: its lease is over: everything ends. It goes on trying to renew: nobody may have taken over.
+- over: its lease is as good as over: everything ends. It goes on trying to renew: nobody may have taken over.
 - releasing: nothing runs any more, and the head is to say so.
 - ended: it has been deposed, has released the log, or does not know what became of an append; the process ends.
 """
@@ -57,6 +58,11 @@ class Term:
     def live_until(self) -> int:
         """Something may start before this time, and whatever must be attended has ended by then."""
         return self.sent + self.length - self.length // PARTS
+
+    @property
+    def closes(self) -> int:
+        """Everything is told to end at this time."""
+        return self.sent + self.length - self.length // PARTS // 2
 
     @property
     def ends(self) -> int:
@@ -172,6 +178,9 @@ class Lease:
         self.phase: Phase = "standby"
         self.epoch = 0
         """The epoch that this daemon holds; 0 for none."""
+        self.why: Literal["", "released", "expired", "lost"] = ""
+        """The reason to take over: the log was released, its lease passed without a sign, or the holder's session was
+        seen to end."""
         self.due = 0
         self.term = Term()
         self._poll = poll
@@ -233,6 +242,7 @@ class Lease:
         # A failover of the database ends all sessions: only one that was seen on this timeline tells of its end.
         free = not locked and self._locked == (head.timeline, head.epoch)
         if head.released or free or sent >= self._sighting.since + head.lease:
+            self.why = "released" if head.released else "lost" if free else "expired"
             self.phase, self._expected = "taking", head.epoch
             return self._take(now)
         return []
@@ -376,7 +386,7 @@ class Lease:
                 if self.phase != "acting":
                     self.phase = "acting"
                     actions.append(Act())
-            elif now < term.ends:
+            elif now < term.closes:
                 if self.phase == "acting":
                     self.phase = "lapsed"
                     actions.append(Lapse(over=False))
@@ -401,7 +411,7 @@ class Lease:
 
     def _next(self, now: int) -> int:
         term = self.term
-        times = [self._last + term.length // RENEWED_PER_LEASE, self._acts_at, term.live_until, term.ends]
+        times = [self._last + term.length // RENEWED_PER_LEASE, self._acts_at, term.live_until, term.closes]
         if self._expected is not None:
             times.append(now + self._poll)
         return min((at for at in times if at > now), default=now + self._poll)

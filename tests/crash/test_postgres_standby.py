@@ -1,0 +1,154 @@
+"""Daemons on several machines with one log: one holds it, the others follow and take over. Each has a workspace and a
+registry of its own; they share nothing but the database."""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from pmagent.events.store import is_address
+from tests.support import warm
+from tests.support.commands import PMAGENT, SECONDS, Ran, clean_environment
+from tests.support.postgres import Server, one_server, until
+
+LEASE_MS = 3000
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    """One server, whose logs have short leases."""
+    with one_server() as made:
+        made.sql(f"ALTER TABLE pm.log ALTER lease_ms SET DEFAULT {LEASE_MS}")
+        yield made
+
+
+class Machine:
+    """A workspace on a machine of its own, as far as pmagent can tell: with its own registry of this user."""
+
+    def __init__(self, folder: Path, source: Path, address: str) -> None:
+        assert is_address(address)
+        self.workspace = folder / "workspace"
+        shutil.copytree(source, self.workspace, ignore=shutil.ignore_patterns("data"))
+        (self.workspace / ".pmagent").mkdir(exist_ok=True)
+        config = self.workspace / ".pmagent/config.toml"
+        with config.open("a") as file:
+            file.write(f'\n[storage]\nlog = "{address}"\nreplicated = false\n')
+        self.environ = clean_environment(XDG_STATE_HOME=str(folder / "state"))
+        assert self.run("trust", "--yes").code == 0
+
+    def run(self, *arguments: str) -> Ran:
+        """Run a command there."""
+        done = warm.run(
+            [*PMAGENT, *arguments], cwd=self.workspace, env=self.environ, capture_output=True, check=False,
+            stdin=subprocess.DEVNULL, timeout=SECONDS,
+        )  # fmt: skip
+        return Ran(done.returncode, done.stdout, done.stderr)
+
+    @contextmanager
+    def up(self, *options: str) -> Iterator[subprocess.Popen[bytes]]:
+        """A daemon there, for the length of the block."""
+        process = warm.Popen(
+            [*PMAGENT, "up", *options], cwd=self.workspace, env=self.environ, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.kill()
+            process.communicate(timeout=SECONDS)
+
+    def status(self) -> dict[str, Any]:
+        """What ``pmagent status`` says there."""
+        ran = self.run("status", "--format", "json")
+        assert ran.code == 0, ran.errors
+        document: dict[str, Any] = ran.document
+        return document
+
+    def facts(self, kind: str) -> list[dict[str, Any]]:
+        """The events of a type, as this machine reads them."""
+        ran = self.run("log", "tail", "-n", "all", "--type", kind, "--format", "json")
+        assert ran.code == 0, ran.errors
+        return [msgspec.json.decode(line) for line in ran.lines]
+
+
+def says(process: subprocess.Popen[bytes], text: str) -> None:
+    """Wait until a daemon has said this on stderr."""
+    assert process.stderr is not None
+    heard = b""
+    while text.encode() not in heard:
+        assert select.select([process.stderr], [], [], SECONDS)[0], heard.decode()
+        more = os.read(process.stderr.fileno(), 65536)
+        assert more, heard.decode()
+        heard += more
+
+
+@pytest.fixture
+def two(server: Server, workspace: Path, tmp_path: Path) -> tuple[Machine, Machine]:
+    """Two machines with one log that is not there yet."""
+    address = str(server.new_log())
+    return Machine(tmp_path / "a", workspace, address), Machine(tmp_path / "b", workspace, address)
+
+
+def test_a_standby_follows_and_takes_over_from_a_holder_that_lets_go(two: tuple[Machine, Machine]) -> None:
+    first, second = two
+    with first.up() as holder:
+        says(holder, "ready;")
+        with second.up("--standby") as standby:
+            says(standby, "standing by")
+            assert first.run("oa", "snapshot").code == 0
+            position = first.status()["log"]["position"]
+
+            def followed() -> bool:
+                lease = second.status()["lease"]
+                return [one["position"] for one in lease["standbys"]] == [position]
+
+            until(followed, "it has folded all of it")
+            seen = second.status()
+            assert (seen["daemon"], f"pid {holder.pid} " in seen["holder"]) == ("elsewhere", True)
+            assert seen["lease"]["released"] is False
+            assert 0 < seen["lease"]["left_s"] <= LEASE_MS / 1000
+            holder.send_signal(signal.SIGTERM)
+            says(standby, "ready;")
+            assert holder.wait(SECONDS) == 0
+            assert second.run("oa", "snapshot").code == 0
+            assert first.status()["daemon"] == "elsewhere", "the other way round now"
+            taken = second.facts("log.taken_over")
+            assert [one["data"]["why"] for one in taken] == ["released"]
+            assert first.run("log", "verify").code == 0
+            assert second.run("down").code == 0
+        assert standby.wait(SECONDS) == 0
+    assert second.run("replay").code == 0
+    assert second.status()["daemon"] == "none"
+
+
+def test_a_standby_is_stopped_in_order_and_leaves_no_trace(two: tuple[Machine, Machine], server: Server) -> None:
+    first, second = two
+    with first.up() as holder:
+        says(holder, "ready;")
+        with second.up("--standby") as standby:
+            says(standby, "standing by")
+            until(lambda: server.sql("SELECT count(*) FROM pm.standby") == "1", "it says that it follows")
+            assert second.run("down").code == 0
+            assert standby.wait(SECONDS) == 0
+        assert server.sql("SELECT count(*) FROM pm.standby") == "0"
+        assert holder.poll() is None
+
+
+def test_a_log_in_a_folder_has_no_standby(workspace: Path) -> None:
+    ran = warm.run(
+        [*PMAGENT, "--trust-workspace", "up", "--standby"], cwd=workspace, env=clean_environment(), check=False,
+        capture_output=True, stdin=subprocess.DEVNULL, timeout=SECONDS,
+    )  # fmt: skip
+    assert ran.returncode == 2
+    assert b"has no standby" in ran.stderr
