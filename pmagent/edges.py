@@ -8,10 +8,8 @@ from pmagent.edge import Command, Commands, Edge, Operation, Section
 
 CORE: Final = Edge(
     alerts="pmagent.service.alerts:tell",
-    services=(
-        "pmagent.service.host:fail_with_log", "pmagent.console.supervisor:supervise_console",
-        "pmagent.service.far:serve_far",
-    ),
+    services=("pmagent.service.host:fail_with_log", "pmagent.console.supervisor:supervise_console",
+              "pmagent.service.inbox:serve_far"),
     operations={
         "status": Operation(
             perform="pmagent.service.operations:status", alone="pmagent.service.operations:status_alone", looks=True,

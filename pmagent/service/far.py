@@ -8,30 +8,19 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-import anyio
-import anyio.to_thread
 import msgspec
 
 from pmagent.clean import json_bytes
 from pmagent.edges import OPERATIONS
 from pmagent.events.errors import PmagentError
 from pmagent.events.evidence import requests_of
-from pmagent.events.storage import Asked, Inbox
+from pmagent.events.storage import Asked
 from pmagent.service.answer import Answer
-from pmagent.service.wire import UNDECODABLE, BadMessage, RemoteError, Reply, Request
-
-if TYPE_CHECKING:
-    from pmagent.service.host import Host
-
-LOOK_SECONDS: Final = 1.0
-"""The holder looks for requests so often, also where no notification came."""
+from pmagent.service.wire import UNDECODABLE, BadMessage, RemoteError, Reply
 
 REQUEST_BYTES_MAX: Final = 4 << 20
-
-ANSWER_TRIES: Final = 60
-"""So often an answer is sent; then the asker is left with an unknown outcome."""
 
 _SECRETS: Final = ("secret", "by_secret")
 """Arguments that must not lie in a table."""
@@ -82,56 +71,6 @@ def ask_holder(workspace: Path, holder: str, name: str, arguments: dict[str, Any
     if found.failure is not None:
         raise RemoteError(found.failure)
     return Answer(document=found.document or {}, exit_code=found.exit_code, warnings=found.warnings)
-
-
-async def serve_far(host: Host) -> None:
-    """Carry out what is asked for on other machines, while this one holds the log."""
-    if (lease := host.storage.lease) is None:
-        return
-    with closing(lease.inbox()) as taking, closing(lease.inbox()) as answering:
-        server = _Server(host, answering)
-        async with anyio.create_task_group() as tasks:
-            while True:
-                try:
-                    asked = await anyio.to_thread.run_sync(taking.take, LOOK_SECONDS)
-                except PmagentError:  # the database is away; if that lasts, the log tells
-                    await anyio.sleep(LOOK_SECONDS)
-                    continue
-                for one in asked:
-                    tasks.start_soon(server.serve, one)
-
-
-class _Server:
-    def __init__(self, host: Host, answering: Inbox) -> None:
-        self._host = host
-        self._answering = answering
-        self._turn = anyio.Lock()
-        self._at_work: set[str] = set()
-
-    async def serve(self, asked: Asked) -> None:
-        if asked.id in self._at_work:  # the epoch was raised meanwhile
-            return
-        self._at_work.add(asked.id)
-        try:
-            reply = await self._reply(asked)
-            for _ in range(ANSWER_TRIES):
-                try:
-                    async with self._turn:
-                        await anyio.to_thread.run_sync(self._answering.answer, asked.id, reply)
-                    return
-                except PmagentError:
-                    await anyio.sleep(LOOK_SECONDS)
-        finally:
-            self._at_work.discard(asked.id)
-
-    async def _reply(self, asked: Asked) -> str:
-        from pmagent.service.daemon import failure_of, reply_to
-
-        try:
-            reply = await reply_to(self._host, Request(asked.operation, permitted(asked)))
-        except PmagentError as error:
-            reply = failure_of(error)
-        return json_bytes(reply).decode()
 
 
 def permitted(asked: Asked) -> dict[str, Any]:
