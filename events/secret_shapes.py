@@ -198,17 +198,33 @@ _MARKED: Final = tuple((mark, tuple(firsts)) for mark, firsts in _BY_MARK.items(
 _SHAPES_OF: Final = {first: of for firsts in (_by_mark()[""], *_BY_MARK.values()) for first, of in firsts.items()}
 
 
+_SHORT_CHARS: Final = 200
+_NEEDLES: Final = frozenset(needle for shape in SHAPES if not shape.exact for needle in shape.needles)
+_TINY: Final = tuple(needle for needle in _NEEDLES if len(needle) < 3)
+_HEADS: Final = frozenset(tuple(needle[:3]) for needle in _NEEDLES if len(needle) >= 3)
+"""Text in which none of these stands, and nothing tiny, holds no needle; in short text that is seen soonest."""
+
+
 def shapes_in(text: str) -> list[Shape]:
     """The shapes that may stand in ``text``, in order. Nearly always there is none, so that is found out fast."""
     lower = text.lower()
+    numbers = set[int]() if len(lower) <= _SHORT_CHARS and _has_no_needle(lower) else _named_in(lower)
+    if len(text) >= _EXACT_CHARS_MIN:
+        numbers.update(number for needle, number in _EXACT if needle in text)
+    return [SHAPES[number] for number in sorted(numbers)] if numbers else []
+
+
+def _has_no_needle(lower: str) -> bool:
+    return _HEADS.isdisjoint(zip(lower, lower[1:], lower[2:], strict=False)) and not any(map(lower.__contains__, _TINY))
+
+
+def _named_in(lower: str) -> set[int]:
+    """The numbers of shapes of which a needle stands in a text."""
     found = list(filter(lower.__contains__, _WORDS))
     for mark, firsts in _MARKED:
         if mark in lower:
             found += filter(lower.__contains__, firsts)
-    numbers = {number for first in found for needle, number in _SHAPES_OF[first] if needle in lower} if found else set()
-    if len(text) >= _EXACT_CHARS_MIN:
-        numbers.update(number for needle, number in _EXACT if needle in text)
-    return [SHAPES[number] for number in sorted(numbers)] if numbers else []
+    return {number for first in found for needle, number in _SHAPES_OF[first] if needle in lower}
 
 
 TELLING_NAME: Final = re.compile(rf"(?:{_NAMES}|authorization)\Z", re.IGNORECASE)

@@ -139,16 +139,16 @@ class Writer:
             self._busy = True
             self._loop.call_soon(self._wake.put, None)
 
-    def write(self, events: Sequence[Event], token: Any = None) -> bool:
+    def write(self, events: Sequence[Event], token: Any = None, appender: object | None = None) -> bool:
         """Write ``events`` at once where the rule permits it, else ``submit`` them. Whether they are durable and handed
-        out now; the appender must then let the loop go on if ``must_yield`` says so. Raises OutcomeUnknown after an
-        earlier failure."""
+        out now; the ``appender`` (None: the task that runs) must then let the loop go on if ``must_yield`` says so.
+        Raises OutcomeUnknown after an earlier failure."""
         if (
             not self._may_inline or (self._busy and not self._handed)
             or self._failed or self._stopping or self._using.locked()
             or not 0 < len(events) <= INLINE_EVENTS_MAX
             or (len(events[0].raw) if len(events) == 1 else sum(map(len, map(_raw, events)))) > INLINE_BYTES_MAX
-            or not self._rule.permits(appender := asyncio.current_task(), now := monotonic())
+            or not self._rule.permits(appender := appender or asyncio.current_task(), now := monotonic())
         ):  # fmt: skip
             self.submit(events, token)
             return False

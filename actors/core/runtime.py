@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import anyio
@@ -27,7 +27,7 @@ from pmagent.actors.core.performing import Running
 from pmagent.actors.core.scheduler import Action, Conclude, Perform, Scheduler, Stop, Timer
 from pmagent.contracts.effect import EffectFailed
 from pmagent.events.commit import Durable
-from pmagent.events.errors import PmagentError
+from pmagent.events.errors import BadEvent, PmagentError
 from pmagent.events.event import Draft, Event
 from pmagent.events.storage import Storage
 from pmagent.events.writer import Writer
@@ -124,6 +124,31 @@ class Runtime:
         finally:
             self._futures.discard(future)
 
+    def react_all(self, drafts: Sequence[Draft]) -> tuple[list[Sequence[Event]], asyncio.Future[Sequence[Event]]]:
+        """``react`` to several facts, which go to the writer together: the events of each, and what is done when all
+        are durable, or raises what the log failed with. Where one is a bad draft, that one and those behind it are left
+        alone: so many events fewer are returned. Raises OutcomeUnknown, EngineBroken."""
+        self._check()
+        future: asyncio.Future[Sequence[Event]] = self._loop.create_future()
+        self._futures.add(future)
+        future.add_done_callback(self._futures.discard)
+        now, found = self.now(), list[Sequence[Event]]()
+        together = Output([], [], [])
+        try:
+            with suppress(BadEvent):
+                for draft in drafts:
+                    output = self.engine.accept(draft, now) or Output([], [], [])
+                    found.append(output.events)
+                    together.events += output.events
+                    together.starts += output.starts
+                    together.cancels += output.cancels
+            self._submit(together, future)
+        except BaseException as error:
+            self._left(error)
+            future.cancel()
+            raise
+        return found, future
+
     async def ask(
         self, draft: Draft, answers: Callable[[Event], bool], find: Callable[[int], Awaitable[Event | None]],
         seconds: float = 60.0,
@@ -184,7 +209,7 @@ class Runtime:
             if future is None or self._scheduler.pressing:
                 self._writer.submit(events, _Token(output, future))
             else:  # by a source of facts, and so not amid the scheduler's actions
-                self._writer.write(events, _Token(output, future))
+                self._writer.write(events, _Token(output, future), asyncio.current_task() or future)
         except BaseException:
             self._submitted = before
             raise

@@ -22,6 +22,7 @@ from pmagent.actors.guests.state import (
     GuestsState,
     OpenCall,
     Session,
+    fewer,
     joined,
     policy_with,
     replace,
@@ -213,15 +214,16 @@ def _counted(state: GuestsState, event: Event, asked: GuestCallAsked, decided: G
     waits = 0
     if not passes and decided.answer == "ask":
         waits = state.usable(asked, event.time, given=False) or decided.request
-    calls = session.calls
+    calls, ids = session.calls, session.ids
     if passes or waits:
         call = OpenCall(
             position=decided.request, call=asked.call, agent=asked.facts.agent, tool=asked.facts.tool, waits=waits,
             gains=[] if passes else decided.verdict.gains,
         )  # fmt: skip
         calls = {**calls, decided.request: call}
+        ids = {**ids, call.call: ids.get(call.call, 0) + 1} if call.call else ids
     session = replace(
-        session, last=event.time, observed=session.observed or observed, calls=calls, asked=session.asked + 1,
+        session, last=event.time, observed=session.observed or observed, calls=calls, ids=ids, asked=session.asked + 1,
         allowed=session.allowed + (decided.answer == "allow"), refused=session.refused + (decided.answer == "deny"),
         labels=joined(session.labels, decided.verdict.gains) if passes and decided.verdict.gains else session.labels,
     )  # fmt: skip
@@ -248,8 +250,10 @@ def _used(state: GuestsState, number: int, position: int) -> GuestsState:
 def _without_call(state: GuestsState, position: int, end: str) -> GuestsState:
     for name, session in state.sessions.items():
         if position in session.calls:
-            calls = {at: call for at, call in session.calls.items() if at != position}
-            left = replace(session, calls=calls, unknown=session.unknown + (end == "unknown"),
+            calls = dict(session.calls)
+            closed = calls.pop(position)
+            left = replace(session, calls=calls, ids=fewer(session.ids, closed.call),
+                           unknown=session.unknown + (end == "unknown"),
                            refused=session.refused + (end in ("refused", "expired")))  # fmt: skip
             return replace(state, sessions={**state.sessions, name: left})
     return state
@@ -261,9 +265,10 @@ def _without_call(state: GuestsState, position: int, end: str) -> GuestsState:
 def _on_call(state: GuestsState, event: Event, asked: GuestCallAsked) -> Decided:
     session = state.sessions.get(asked.session)
     calls = session.calls if session is not None else {}
-    for call in calls.values() if asked.call else ():
-        if call.call == asked.call and call.agent == asked.facts.agent:
-            yield _end(call, "it was asked again, and its end was not seen")
+    if session is not None and asked.call in session.ids:
+        for call in calls.values():
+            if call.call == asked.call and call.agent == asked.facts.agent:
+                yield _end(call, "it was asked again, and its end was not seen")
     if len(calls) >= CALLS_MAX:
         yield _end(next(iter(calls.values())), "so many calls of its session are open that it is given up")
     found = _judged(state, event, asked, session)

@@ -28,7 +28,7 @@ from pmagent.actors.guests.matching import (
     parts_of,
     pattern,
 )
-from pmagent.actors.guests.paths import YES, inside
+from pmagent.actors.guests.paths import NO, YES, inside
 from pmagent.contracts.guest_calls import ANSWERS, Answer, Call, Label, Opinion, Policy, Rule, Situation, Verdict, When
 
 MODE: Final = "kernel mode"
@@ -63,7 +63,7 @@ class _Held(NamedTuple):
 
 
 class _Hit(NamedTuple):
-    """A rule that speaks of a part, and how surely: as one that forbids, and as one that allows."""
+    """A rule that speaks of a part, and how surely: as one that forbids, and, where it allows, as such."""
 
     held: _Held
     strict: int
@@ -88,14 +88,19 @@ def judge(call: Call, policy: Policy, situation: Situation) -> Verdict:
     if verdict is None:
         if len(known.verdicts) >= VERDICTS_MAX:
             known.verdicts.clear()
-        verdict = known.verdicts[key] = _of_both(call, policy, situation)
+        verdict = known.verdicts[key] = _of_both(call, known, situation)
     return verdict
 
 
-def _of_both(call: Call, policy: Policy, situation: Situation) -> Verdict:
-    verdict = _judged(call, policy, situation)
+def judge_anew(call: Call, policy: Policy, situation: Situation) -> Verdict:
+    """``judge``, for who remembers verdicts by himself."""
+    return _of_both(call, _understood(policy), situation)
+
+
+def _of_both(call: Call, known: _Known, situation: Situation) -> Verdict:
+    verdict = _judged(call, known, situation)
     if call.agent or call.agent_type:
-        own = _judged(msgspec.structs.replace(call, agent="", agent_type=""), policy, situation)
+        own = _judged(msgspec.structs.replace(call, agent="", agent_type=""), known, situation)
         if ANSWERS.index(own.answer) > ANSWERS.index(verdict.answer):
             verdict = msgspec.structs.replace(own, reasons=[*own.reasons, "a subagent may do no more than its parent"])
         elif own.answer == verdict.answer == "ask":
@@ -120,8 +125,7 @@ def _reads(words: Sequence[str | None]) -> bool:
     return bool(words) and words[0] in _READERS
 
 
-def _judged(call: Call, policy: Policy, situation: Situation) -> Verdict:
-    known = _understood(policy)
+def _judged(call: Call, known: _Known, situation: Situation) -> Verdict:
     parts = list(parts_of(call))
     count = len(parts)
     if call.mentions or call.spelled:
@@ -151,12 +155,13 @@ def _judged(call: Call, policy: Policy, situation: Situation) -> Verdict:
     if call.opinion is not None:
         _by_opinion(call.opinion, allowed, found)
     if None in allowed:
-        _by_default(policy, call, parts, allowed, found)
-    return _verdict(policy, [one for one in allowed if one is not None], found, gains)
+        _by_default(known.policy, call, parts, allowed, found)
+    return _verdict(known.policy, [one for one in allowed if one is not None], found, gains)
 
 
 def _verdict(policy: Policy, allowed: list[_Held], found: list[_Finding], gains: list[Label]) -> Verdict:
-    answer: Answer = max((one.answer for one in found), key=ANSWERS.index) if found else "allow"
+    answers = {one.answer for one in found}
+    answer: Answer = "deny" if "deny" in answers else "ask" if "ask" in answers else "allow"
     deciding = [one for one in found if one.answer == answer]
     rules = [one.rule for one in deciding]
     reasons = [one.reason for one in deciding]
@@ -168,8 +173,8 @@ def _verdict(policy: Policy, allowed: list[_Held], found: list[_Finding], gains:
         rules=list(dict.fromkeys(rules)),
         policy=policy.digest,
         reasons=_few(list(dict.fromkeys(reasons))),
-        mend=list(dict.fromkeys(one.mend for one in deciding if one.mend)),
-        approvals=max((one.approvals for one in deciding), default=1),
+        mend=list(dict.fromkeys([one.mend for one in deciding if one.mend])),
+        approvals=max([one.approvals for one in deciding], default=1),
         gains=[] if answer == "deny" else gains,
     )
 
@@ -241,11 +246,10 @@ class _Known:
             if names is not None:
                 names = [*names] if self._rules_out(kind, part, call.root) else ["", *names]
             some = (rules.get(name, ()) for name in (rules if names is None else dict.fromkeys(names)))
-            hits += (
-                _Hit(one, strict, holds(one.pattern, part, call.root, strict=False))
-                for one in chain.from_iterable(some)
-                if (strict := holds(one.pattern, part, call.root, strict=True))
-            )
+            for one in chain.from_iterable(some):
+                if strict := holds(one.pattern, part, call.root, strict=True):
+                    allows = one.rule.answer == "allow"  # which needs certainty
+                    hits.append(_Hit(one, strict, holds(one.pattern, part, call.root, strict=False) if allows else NO))
         return sorted(hits) if len(hits) > 1 else hits
 
     def _rules_out(self, kind: PartKind, part: Part, root: str) -> bool:
@@ -374,7 +378,7 @@ def _by_default(
     given = [layer for layer in policy.layers if layer.default]
     if any(part.kind == "command" and not set(part.sets) <= HARMLESS for part in left):
         found.append(_Finding("ask", UNCLEAR, "it sets variables that may change what a program does"))
-    layer = max(given, key=lambda one: ANSWERS.index(one.default or "ask"), default=None)
+    layer = max(given, key=lambda one: ANSWERS.index(one.default or "ask")) if given else None
     answer: Answer = (layer.default if layer is not None else None) or "ask"
     name = f"{layer.name} {DEFAULT}" if layer is not None else DEFAULT
     rules = [one for one in (narrow(part, call) for part in left) if one]

@@ -236,9 +236,11 @@ def _of_command(rule: Pattern, part: Part, *, strict: bool) -> int:
     return max(_strict(words, form) for form in forms for words in ways)
 
 
-def _forms(words: Sequence[str | None], *, strict: bool) -> list[Sequence[str | None]]:
+@lru_cache(maxsize=4096)
+def _forms(words: tuple[str | None, ...], *, strict: bool) -> Sequence[Sequence[str | None]]:
     """The ways of writing this command that mean the same; to a rule that forbids, also those that mean about that."""
-    forms, name = [words], words[0]
+    forms: list[Sequence[str | None]] = [words]
+    name = words[0]
     if name is None:
         return forms
     if system := _SYSTEM.fullmatch(name):

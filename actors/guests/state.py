@@ -39,15 +39,16 @@ class OpenCall(msgspec.Struct, frozen=True, kw_only=True):
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
     """An open session. ``last``: the time of its newest event; ``canary``: its start was seen; ``observed``: at least
-    one call was not held up; ``unmatched``: so many calls ended that had not been let through. ``rules``: those that
-    operators gave it, ``policy``: the policy with them (None: there are none);
-    ``left``: so many calls more each rule lets through, of those that are bounded."""
+    one call was not held up; ``ids``: how many open calls have this id of their harness; ``unmatched``: so many calls
+    ended that had not been let through. ``rules``: those that operators gave it, ``policy``: the policy with them
+    (None: there are none); ``left``: so many calls more each rule lets through, of those that are bounded."""
 
     last: str
     canary: bool = False
     observed: bool = False
     labels: list[str] = []
     calls: dict[int, OpenCall] = {}
+    ids: dict[str, int] = {}
     asked: int = 0
     allowed: int = 0
     refused: int = 0
@@ -128,6 +129,18 @@ def with_session(state: GuestsState, name: str, session: Session | None) -> Gues
 def without(approvals: Mapping[int, Approval], number: int) -> dict[int, Approval]:
     """All but this one."""
     return {key: one for key, one in approvals.items() if key != number}
+
+
+def fewer(ids: dict[str, int], id: str) -> dict[str, int]:
+    """``ids`` with one less of this one."""
+    if id not in ids:
+        return ids
+    left = dict(ids)
+    if left[id] > 1:
+        left[id] -= 1
+    else:
+        del left[id]
+    return left
 
 
 def joined(labels: list[str], more: Iterable[str]) -> list[str]:

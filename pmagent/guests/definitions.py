@@ -187,11 +187,15 @@ class Watch:
 
     def due(self, *, at_once: bool) -> bool:
         """Whether they are to be looked at."""
-        now = time.monotonic()
-        if not at_once and now < self._looked + LOOK_SECONDS:
+        if not at_once and self.rests:
             return False
-        self._looked = now
+        self._looked = time.monotonic()
         return True
+
+    @property
+    def rests(self) -> bool:
+        """Whether they were looked at a moment ago."""
+        return time.monotonic() < self._looked + LOOK_SECONDS
 
     def news(self, harness: str, layout: Layout, last: Read | None) -> list[Definition] | None:
         """The definitions of the harness; None where they are as they were read ``last``."""

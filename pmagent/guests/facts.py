@@ -18,8 +18,9 @@ import msgspec
 
 from pmagent.contracts.guest_calls import Call, Harness, Kind
 from pmagent.guests.cedar import opinion_of
-from pmagent.guests.files import Question, same
+from pmagent.guests.files import Moment, answer, same
 from pmagent.guests.gathered import ALL, Filter, Gathered, Word
+from pmagent.guests.keys import without_prose
 from pmagent.guests.policy import cedar_files
 from pmagent.guests.programs import note_address, note_patch
 from pmagent.workspace.git import checked_out
@@ -55,8 +56,10 @@ _PATHS: Final = (
     "file_path", "filePath", "absolute_path", "notebook_path", "target_file", "path", "dir_path", "directory",
     "target_directory", "relative_workspace_path",
 )  # fmt: skip
-LINES_KEPT: Final = 2000
-LINE_CHARS_KEPT: Final = 2000
+CALLS_KEPT: Final = 2000
+INPUT_BYTES_KEPT: Final = 2000
+"""A call with a larger input is looked at anew each time."""
+_canonical: Final = msgspec.json.Encoder(order="sorted").encode
 _COMMANDS: Final = ("command", "cmd", "script")
 _LOOPBACK: Final = frozenset(("localhost", "127.0.0.1", "::1"))
 
@@ -73,12 +76,58 @@ def look(
     root: str,
     now: datetime | None = None,
     cedar: Sequence[Path] | None = None,
+    moment: Moment | None = None,
 ) -> Call:
     """The call of a tool with this input, as it is on this machine at this moment. ``cwd`` is the folder in which the
     agent works, ``root`` its workspace; ``cedar``: the files of policies in Cedar (None: as they may
-    lie there)."""
-    where = _workspace(root) if root else ""
-    found = Gathered(where, os.environ.get("HOME", ""))
+    lie there); ``moment``: of calls that are looked at together: each question about the machine is asked once."""
+    now_asked: Moment = {} if moment is None else moment
+    where, home = _workspace(root) if root else "", os.environ.get("HOME", "")
+    key = (harness, agent, agent_type, tool, server, cwd, where, home, _kept(tool, tool_input))
+    known = _seen.get(key) if key[-1] else None
+    if known is None or not _stands(known, now_asked):
+        known = _look(key, tool_input, now_asked)
+    call = msgspec.structs.replace(
+        known.call, session=session, branch=answer(now_asked, (checked_out, known.folder)),
+        hour=now.hour if now is not None else time.localtime().tm_hour,
+    )  # fmt: skip
+    files = cedar_files(Path(root), os.environ) if cedar is None else cedar
+    return msgspec.structs.replace(call, opinion=opinion_of(call, files)) if files else call
+
+
+class _Seen(msgspec.Struct, frozen=True, eq=False):
+    """A call of no session that was looked at, where its branch is to be asked for, and all that it depends on."""
+
+    call: Call
+    folder: str
+    questions: Moment
+
+
+_seen: Final[dict[tuple[Any, ...], _Seen]] = {}
+"""Agents make the same calls again and again. Those facts are the same if the files are."""
+
+
+def _stands(seen: _Seen, moment: Moment) -> bool:
+    """Whether all that it depends on is as it was: asked once in a moment."""
+    asked = (same, seen)
+    stands = moment.get(asked)
+    if stands is None:
+        stands = moment[asked] = same(seen.questions, moment)
+    return bool(stands)
+
+
+def _kept(tool: str, tool_input: Mapping[str, Any]) -> bytes:
+    """By which a call is known again; empty: it is not kept."""
+    try:
+        given = _canonical(without_prose(tool, tool_input))
+    except (UnicodeEncodeError, RecursionError):
+        return b""
+    return given if len(given) <= INPUT_BYTES_KEPT else b""
+
+
+def _look(key: tuple[Any, ...], tool_input: Mapping[str, Any], moment: Moment) -> _Seen:
+    harness, agent, agent_type, tool, server, cwd, where, home, kept = key
+    found = Gathered(where, home, moment)
     folder: str | None = _folder(tool_input, cwd, found) if cwd.startswith("/") else None
     kind = "mcp" if server or tool.startswith("mcp__") else _KINDS.get(tool.lower(), "other")
     if folder is None and kind in ("shell", "read", "write", "edit"):
@@ -101,17 +150,19 @@ def look(
             if found.outward and len(text) < 1024 and "\n" not in text:
                 found.mention(text.removeprefix("file://"), folder)
     call = Call(
-        harness=harness, session=session, tool=tool, kind=kind, agent=agent, agent_type=agent_type, server=server,
+        harness=harness, session="", tool=tool, kind=kind, agent=agent, agent_type=agent_type, server=server,
         cwd=cwd, root=where, commands=found.commands, reads=[*found.reads], writes=[*found.writes],
         trees=[*found.trees], mentions=[one for one in found.mentions if one not in found.reads and
                                         one not in found.writes],
         spelled=[*found.spelled], hosts=[*found.hosts], outward=found.outward, starts=_clean(starts, found),
-        unclear=[*found.unclear], branch=checked_out(folder or where),
-        hour=now.hour if now is not None else time.localtime().tm_hour,
-        parser=parser,
+        unclear=[*found.unclear], parser=parser,
     )  # fmt: skip
-    files = cedar_files(Path(root), os.environ) if cedar is None else cedar
-    return msgspec.structs.replace(call, opinion=opinion_of(call, files)) if files else call
+    seen = _Seen(call, folder or where, found.files.questions or {})
+    if kept and found.files.questions is not None:
+        if len(_seen) >= CALLS_KEPT:
+            _seen.clear()
+        _seen[key] = seen
+    return seen
 
 
 @lru_cache(maxsize=8)
@@ -155,35 +206,13 @@ def _of_shell(tool: str, tool_input: Mapping[str, Any], found: Gathered, cwd: st
         if isinstance(directory, str) and directory and cwd is not None:
             cwd = posixpath.join(cwd, _clean(directory, found))
         try:
-            from pmagent.guests.shell import parser_name  # an extra; and few calls need it
+            from pmagent.guests.shell import parser_name, read_line  # an extra; and few calls need it
         except ImportError:
             found.why("the parser of command lines is not installed: pip install 'pmagent[guests]'")
             return ""
-        found.take(_effects(_clean(given, found), cwd, found.root, found.home))
+        read_line(_clean(given, found), found, cwd)
         return parser_name()
     return ""
-
-
-_seen: Final[dict[tuple[str, str | None, str, str], tuple[Gathered, list[Question]]]] = {}
-"""Effects of command lines: agents give the same ones again and again."""
-
-
-def _effects(line: str, cwd: str | None, root: str, home: str) -> Gathered:
-    """The effects of a command line. Those of one that was taken apart before are the same if the files are."""
-    from pmagent.guests.shell import read_line
-
-    key = line, cwd, root, home
-    known = _seen.get(key)
-    if known is not None and same(known[1]):
-        return known[0]
-    found = Gathered(root, home)
-    read_line(line, found, cwd)
-    questions = found.files.questions
-    if questions is not None and len(line) <= LINE_CHARS_KEPT:
-        if len(_seen) >= LINES_KEPT:
-            _seen.clear()
-        _seen[key] = found, questions
-    return found
 
 
 def _named(tool_input: Mapping[str, Any], found: Gathered) -> list[str]:

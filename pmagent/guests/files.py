@@ -10,15 +10,17 @@ import glob
 import os
 import posixpath
 import stat
-from collections.abc import Callable
 from itertools import islice
 from typing import Any, Final
 
 QUESTIONS_MAX: Final = 64
 """Facts that needed more questions are not kept."""
 
-Question = tuple[Callable[..., Any], tuple[Any, ...], Any]
-"""Whom was asked, about what, and the answer."""
+Asked = tuple[Any, ...]
+"""A question: whom to ask, and about what."""
+Moment = dict[Asked, Any]
+"""All that was asked in one moment, with the answers."""
+_NOT_ASKED: Final = object()
 
 
 class NotResolved(Exception):
@@ -26,24 +28,22 @@ class NotResolved(Exception):
 
 
 class Files:
-    """Answers, each of one moment: a question that comes again has the answer that it had. ``lasting``: whether
-    ``questions`` are all that was looked at."""
+    """Answers of one ``moment``, which others may share: a question that comes again has the answer that it had.
+    ``lasting``: whether ``questions`` are all that was looked at."""
 
-    def __init__(self) -> None:
+    def __init__(self, moment: Moment | None = None) -> None:
         self.lasting = True
-        self._answers: dict[tuple[Any, ...], Any] = {}
+        self._moment: Moment = {} if moment is None else moment
+        self._answers: Moment = {}
 
     @property
-    def questions(self) -> list[Question] | None:
-        """All questions so far; None where they are not everything, or too many to ask them again."""
-        if not self.lasting or len(self._answers) > QUESTIONS_MAX:
-            return None
-        return [(key[0], key[1:], answer) for key, answer in self._answers.items()]
+    def questions(self) -> Moment | None:
+        """All questions so far, with their answers; None where they are not everything, or too many to ask them
+        again."""
+        return self._answers if self.lasting and len(self._answers) <= QUESTIONS_MAX else None
 
     def _asked(self, *key: Any) -> Any:
-        found = self._answers.get(key, self)
-        if found is self:
-            found = self._answers[key] = key[0](*key[1:])
+        found = self._answers[key] = answer(self._moment, key)
         return found
 
     def real(self, path: str) -> tuple[str, int]:
@@ -78,9 +78,17 @@ class Files:
         return found
 
 
-def same(questions: list[Question]) -> bool:
-    """Whether each question is answered as it was."""
-    return all(ask(*about) == answer for ask, about, answer in questions)
+def answer(moment: Moment, asked: Asked) -> Any:
+    """The answer to a question in this moment."""
+    found = moment.get(asked, _NOT_ASKED)
+    if found is _NOT_ASKED:
+        found = moment[asked] = asked[0](*asked[1:])
+    return found
+
+
+def same(questions: Moment, moment: Moment) -> bool:
+    """Whether each question is answered in this moment as it was."""
+    return all(answer(moment, asked) == known for asked, known in questions.items())
 
 
 def _matches(pattern: str, cwd: str | None, most: int) -> list[str]:

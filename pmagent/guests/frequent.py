@@ -11,7 +11,8 @@ from pmagent.actors.guests.matching import exact
 from pmagent.contracts.guest_calls import Call
 from pmagent.events.event import time_after
 from pmagent.events.store import LogStore
-from pmagent.guests.what_if import LATEST, TRIED_DAYS, events_of
+from pmagent.guests.past_calls import events_of
+from pmagent.guests.what_if import LATEST, TRIED_DAYS
 from pmagent.log.source import position_at_time, time_at
 
 OFTEN: Final = 3
@@ -56,7 +57,7 @@ def frequent(store: LogStore, call: Call, now: str) -> Frequent | None:
         if newest > start:
             start, since = newest, time_at(log, newest)
     same, approved = set[int](), set[int]()
-    for event in events_of(store, start, None, (_ASKED, _GIVEN, _REJECTED)):
+    for event in events_of(store, start, (_ASKED, _GIVEN, _REJECTED)):
         if event.type == _ASKED:
             facts = _asked(event.data).facts  # None of a large one, which is like no other
             if facts is not None and exact(facts) == rule:

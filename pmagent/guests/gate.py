@@ -11,51 +11,55 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import anyio
 import anyio.to_thread
 import msgspec
-from msgspec import Meta
 
-from pmagent.actors.core.actor import StoredBlob
-from pmagent.actors.core.intake import Intake
-from pmagent.actors.guests.shown import asks, said
-from pmagent.contracts.effect import RequestRefused
-from pmagent.contracts.guest_calls import Answer, Harness
+from pmagent.actors.guests.shown import asks
+from pmagent.contracts.guest_calls import Call, Harness
 from pmagent.contracts.guests import (
     GUESTS,
-    NAME_CHARS_MAX,
     PATH_CHARS_MAX,
-    TEXT_CHARS_MAX,
     GuestAgentStarted,
     GuestAgentStopped,
     GuestApprovalUsed,
     GuestCallAsked,
     GuestCallClosed,
     GuestCallDecided,
-    GuestCallEnded,
     GuestChanged,
     GuestDefinitionsRead,
     GuestFact,
-    GuestMode,
     GuestPolicyRead,
     GuestSessionEnded,
     GuestSessionStarted,
     GuestWaitEnded,
 )
 from pmagent.events.errors import PmagentError
-from pmagent.events.event import Event
+from pmagent.events.event import Draft, Event
 from pmagent.guests import dialects
+from pmagent.guests.answering import (
+    Gone,
+    Hook,
+    answer_to,
+    deferrable,
+    encoded,
+    line_of,
+    refused,
+    settled,
+    told_by,
+)  # fmt: skip
 from pmagent.guests.definitions import Watch, file_digest, marks_of
 from pmagent.guests.dialects import Printed, refusal
-from pmagent.guests.harnesses import too_old
+from pmagent.guests.files import Moment
 from pmagent.guests.keys import digest_of, log_key, session_of
-from pmagent.guests.processes import Processes, started_headless
+from pmagent.guests.messages import BadHook, Message, heard_of, understood
+from pmagent.guests.processes import Processes
 from pmagent.guests.proof import held, unseen
-from pmagent.guests.transcripts import only_call_of_its_turn
+from pmagent.guests.recording import common_of, finished, named, with_blob
 from pmagent.projections.guests.sessions import GuestSessions, begun_at
 from pmagent.service.host import Host
 
@@ -68,8 +72,16 @@ LOOK_SECONDS: Final = 0.05
 """The policy's files are looked at so often: a change of them holds after so long."""
 HOOK: Final = "hook"
 """The actor of facts that hooks bring."""
-Gone = Callable[[], "asyncio.Future[None]"]
-"""-> what is done when the hook has gone."""
+
+class _Heard(NamedTuple):
+    """What a hook says, as it is recorded."""
+
+    hook: Hook
+    message: Message
+    heard: dialects.Asked | dialects.Finished
+    session: str
+    draft: Draft
+
 
 _canonical: Final = msgspec.json.Encoder(order="sorted").encode
 
@@ -78,28 +90,6 @@ def _log() -> Any:
     import structlog  # a host for one command loads none
 
     return structlog.get_logger("pmagent")
-
-
-class Message(msgspec.Struct, frozen=True, kw_only=True):
-    """A hook's line. ``wait``: for how many seconds its harness lets it wait; ``seen``: when it was left in the
-    spool; ``wall``: the wall whose relay passed it on."""
-
-    v: Literal[1]
-    harness: str
-    event: Annotated[str, Meta(max_length=NAME_CHARS_MAX)]
-    mode: GuestMode
-    wait: Annotated[float, Meta(ge=0)] = 0.0
-    version: str = ""
-    wall: str = ""
-    payload: dict[str, Any]
-    seen: Annotated[str, Meta(max_length=32)] = ""
-
-
-_decode: Final = msgspec.json.Decoder(Message).decode
-
-
-class BadHook(PmagentError, exit_code=2):
-    """A hook's line is none."""
 
 
 class Gate:
@@ -131,19 +121,77 @@ class Gate:
 
     async def answered(self, host: Host, line: bytes, pid: int, gone: Gone) -> bytes:
         """The hook's output, as a line."""
-        mode = "enforce"
         try:
             message = understood(line)
-            mode = message.mode
-            printed = await self._printed(host, message, line, pid, gone)
         except PmagentError as error:
-            printed = refusal(f"pmagent: {error.message}; {error.hint}")
-        except Exception:  # noqa: BLE001 - whatever goes wrong here, the hook must be told to refuse
-            _log().exception("a bug in pmagent: a hook is refused")
-            printed = refusal("pmagent: a bug in the daemon; its log says where")
-        if mode == "observe":
-            printed = dialects.SILENT
-        return msgspec.json.encode(printed) + b"\n"
+            return encoded(refused(error))
+        return await told_by(message, self._printed(host, message, line, pid, gone))
+
+    def at_once(self, host: Host, hooks: Sequence[Hook]) -> Sequence[Hook]:
+        """Record what these hooks say together, and answer each when that is durable. Returns those that are to be
+        ``answered`` by themselves, because something has to be done first; nothing of them is recorded.
+
+        Questions about the machine are asked once for all, after the last hook has spoken."""
+        if not self._policy_stands():
+            return hooks
+        moment: Moment = {}
+        heard, others, looked = list[_Heard](), list[Hook](), self._watch.rests
+        for hook in hooks:
+            try:
+                one = self._heard(host, hook, moment, looked=looked or bool(others))
+            except Exception:  # noqa: BLE001 - it comes again where the hook is answered by itself, and is told there
+                one = None
+            if one is None:
+                others.append(hook)
+            else:
+                heard.append(one)
+        if heard:
+            try:
+                told, durable = host.runtime.react_all([one.draft for one in heard])
+            except Exception:  # noqa: BLE001 - the log takes nothing more, and each is told why
+                return hooks
+            others += [one.hook for one in heard[len(told) :]]
+            durable.add_done_callback(partial(self._durable, host, [*zip(heard, told, strict=False)]))
+        return others
+
+    def _heard(self, host: Host, hook: Hook, moment: Moment, *, looked: bool) -> _Heard | None:
+        """What a hook says, as it can be recorded; None where something has to be done first. Unless definitions were
+        ``looked`` at a moment ago, who asks does that."""
+        if len(hook.line) > SMALL_BYTES:
+            return None
+        message = understood(hook.line)
+        heard = heard_of(message)
+        if not isinstance(heard, dialects.Asked | dialects.Finished):
+            return None
+        session = session_of(heard.session)
+        fact: GuestFact | None
+        if isinstance(heard, dialects.Finished):
+            fact, rest = finished(heard, common_of(message, session))
+        elif not looked and self._goes_by_definitions(message):
+            return None
+        else:
+            fact, rest = self._asked(host, message, heard, common_of(message, session), moment)
+        if rest:
+            return None
+        self.processes.note(session, hook.pid, fresh=False, itself=message.harness == "script")
+        return _Heard(hook, message, heard, session, host.runtime.intake.own_fact(fact, self._id(), HOOK, session))
+
+    def _durable(
+        self, host: Host, heard: Sequence[tuple[_Heard, Sequence[Event]]], durable: asyncio.Future[Sequence[Event]]
+    ) -> None:
+        """Answer hooks whose words are durable, or never will be."""
+        error = durable.exception()
+        for one, events in heard:
+            message, hook = one.message, one.hook
+            if error is not None:
+                hook.answered(line_of(message, refused(error)))
+            elif isinstance(one.heard, dialects.Finished):
+                hook.answered(line_of(message, dialects.SILENT))
+            elif (printed := settled(message, events)) is not None:
+                hook.answered(line_of(message, printed))
+            else:
+                defers = partial(deferrable, message, one.heard, hook.pid)
+                hook.wait(told_by(message, self._held(host, message, one.session, events, hook.gone, defers)))
 
     async def _printed(
         self, host: Host, message: Message, line: bytes, pid: int, gone: Gone
@@ -163,28 +211,25 @@ class Gate:
             await self._follow_definitions(host, message, session, at_once=True)
         if isinstance(heard, dialects.Changed) and message.mode == "enforce":
             why = "pmagent: settings of a session under control stay as they are; end it, change them, and start anew"
-            return _answer(message, "deny", why)
+            return answer_to(message, "deny", why)
         if not isinstance(heard, dialects.Asked):
             return dialects.answer(message.harness, message.event, "none", "")
-        return await self._verdict(host, message, session, events, gone, partial(_deferrable, message, heard, pid))
+        printed = settled(message, events)
+        if printed is not None:
+            return printed
+        return await self._held(host, message, session, events, gone, partial(deferrable, message, heard, pid))
 
-    async def _verdict(
+    async def _held(
         self, host: Host, message: Message, session: str, events: Sequence[Event], gone: Gone,
         deferrable: Callable[[], bool],
     ) -> Printed:  # fmt: skip
+        """The answer to a call about which operators decide."""
         position = events[0].position
-        told = [one.data for one in events]
-        decided = next((one for one in told if type(one) is GuestCallDecided), None)
-        if decided is None or RequestRefused in map(type, told):
-            return _answer(message, "deny", "pmagent: its judge is halted; pmagent status says why")
-        if message.mode == "observe":
-            return dialects.SILENT
-        if decided.answer != "ask":
-            return _answer(message, decided.answer, said(decided))
+        decided = next(one.data for one in events if isinstance(one.data, GuestCallDecided))
         how = await self._waited(host, session, position, min(message.wait, WAIT_SECONDS_MAX), gone, deferrable)
         if how == "allow":
-            return _answer(message, "allow", f"pmagent: approved ({position})")
-        return _answer(message, how, asks(decided, _number(host, events, position)))
+            return answer_to(message, "allow", f"pmagent: approved ({position})")
+        return answer_to(message, how, asks(decided, _number(host, events, position)))
 
     async def _waited(
         self, host: Host, session: str, position: int, seconds: float, gone: Gone, deferrable: Callable[[], bool]
@@ -228,53 +273,51 @@ class Gate:
         return await host.runtime.react(draft)
 
     async def _fact(self, host: Host, message: Message, session: str, heard: dialects.Heard) -> GuestFact:
-        common: dict[str, Any] = {"session": session}
-        if message.seen:
-            common |= {"source": "spool", "seen": message.seen}
+        common = common_of(message, session)
         match heard:
             case dialects.Asked():
-                return await self._asked(host, message, heard, common)
+                asked, rest = self._asked(host, message, heard, common, {})
+                return await with_blob(host.runtime.intake, asked, "input", rest)
             case dialects.Finished():
-                return await _finished(host, heard, common)
+                ended, rest = finished(heard, common)
+                return await with_blob(host.runtime.intake, ended, "output", rest)
             case dialects.Started():
                 return GuestSessionStarted(
                     **common, harness=_harness(message.harness), mode=message.mode, cwd=heard.cwd[:PATH_CHARS_MAX],
-                    version=_name(heard.version or message.version), model=_name(heard.model), how=_name(heard.source),
-                    wall=_name(message.wall),
+                    version=named(heard.version or message.version), model=named(heard.model), how=named(heard.source),
+                    wall=named(message.wall),
                 )  # fmt: skip
             case dialects.Ended():
                 return await self._ended(host, message, heard, common)
             case dialects.Spawned():
-                return GuestAgentStarted(**common, agent=_name(heard.agent), agent_type=_name(heard.agent_type))
+                return GuestAgentStarted(**common, agent=named(heard.agent), agent_type=named(heard.agent_type))
             case dialects.Stopped():
-                return GuestAgentStopped(**common, agent=_name(heard.agent), agent_type=_name(heard.agent_type))
+                return GuestAgentStopped(**common, agent=named(heard.agent), agent_type=named(heard.agent_type))
             case dialects.Changed():
                 digest = await anyio.to_thread.run_sync(file_digest, heard.path)
                 return GuestChanged(
-                    **common, what=_name(heard.what), path=heard.path[:PATH_CHARS_MAX], digest=digest,
+                    **common, what=named(heard.what), path=heard.path[:PATH_CHARS_MAX], digest=digest,
                     refused=message.mode == "enforce",
                 )  # fmt: skip
         raise BadHook("this event of a hook is not recorded", "report it")
 
-    async def _asked(
-        self, host: Host, message: Message, heard: dialects.Asked, common: dict[str, Any]
-    ) -> GuestCallAsked:
-        from pmagent.guests.facts import look  # with its parser: only who hears of calls needs it
-
+    def _asked(
+        self, host: Host, message: Message, heard: dialects.Asked, common: dict[str, Any], moment: Moment
+    ) -> tuple[GuestCallAsked, bytes]:
+        """The fact of a call, and its input, where that is too large to stand in it."""
         harness = _harness(message.harness)
-        facts = look(
+        facts = _look()(
             harness, common["session"], heard.agent, heard.agent_type, heard.tool, heard.tool_input, heard.server,
-            heard.cwd, str(host.layout.workspace), cedar=self._cedar,
+            heard.cwd, str(host.layout.workspace), cedar=self._cedar, moment=moment,
         )  # fmt: skip
         content = _canonical(heard.tool_input)
-        given: dict[str, Any] = {"input": heard.tool_input, "input_size": len(content)}
-        if len(content) > INLINE_BYTES:
-            stored = await anyio.to_thread.run_sync(_stored, host.runtime.intake, content)
-            given = {"input_sha256": stored.sha256, "input_size": stored.size, "input_kept": True}
-        return GuestCallAsked(
-            **common, **given, call=_name(heard.call), facts=facts, mode=message.mode, needs_start=True,
+        large = len(content) > INLINE_BYTES
+        fact = GuestCallAsked(
+            **common, input=None if large else heard.tool_input, input_size=len(content), call=named(heard.call),
+            facts=facts, mode=message.mode, needs_start=True,
             digest=digest_of(self.key(host), harness, common["session"], heard),
         )  # fmt: skip
+        return fact, content if large else b""
 
     async def _ended(
         self, host: Host, message: Message, heard: dialects.Ended, common: dict[str, Any]
@@ -291,7 +334,7 @@ class Gate:
             id = f"guest.unseen:{session}:{call.agent}:{call.call}"
             await host.runtime.append(fact, id, HOOK, session)
         return GuestSessionEnded(
-            **common, reason=_name(heard.reason), transcript=proof.transcript, calls=proof.calls,
+            **common, reason=named(heard.reason), transcript=proof.transcript, calls=proof.calls,
             unseen=len(proof.unseen),
         )  # fmt: skip
 
@@ -302,13 +345,17 @@ class Gate:
     async def _follow_definitions(self, host: Host, message: Message, session: str, *, at_once: bool = False) -> None:
         """Record what the session's harness goes by, if that is not what was recorded last. Behind a wall it is what
         the wall gives it."""
-        if message.wall or message.harness == "script" or not self._watch.due(at_once=at_once):
+        if not self._goes_by_definitions(message) or not self._watch.due(at_once=at_once):
             return
         last = host.runtime.engine.states[GUESTS].definitions.get(message.harness)
         found = await anyio.to_thread.run_sync(self._watch.news, message.harness, host.layout, last)
         if found is not None:
             fact = GuestDefinitionsRead(session=session, harness=_harness(message.harness), definitions=found)
             await host.runtime.append(fact, self._id(), HOOK, session)
+
+    @staticmethod
+    def _goes_by_definitions(message: Message) -> bool:
+        return not message.wall and message.harness != "script"
 
     # --- key and policy -------------------------------------------------------------------------------------------
 
@@ -320,14 +367,26 @@ class Gate:
 
     async def follow_policy(self, host: Host, *, at_once: bool = False) -> None:
         """Record the policy if its files are not as they were."""
-        now = time.monotonic()
-        if self._paths and not at_once and now < self._looked + LOOK_SECONDS:
+        if not at_once and self._policy_stands():
             return
-        if not self._paths or marks_of(self._paths) != self._marks:
+        now = time.monotonic()
+        if not self._stands():
             async with self._reading:  # whoever else asks waits: it holds for them, too
-                if not self._paths or marks_of(self._paths) != self._marks:
+                if not self._stands():
                     await self._read_policy(host)
         self._looked = now
+
+    def _policy_stands(self) -> bool:
+        """Whether the policy's files are as they were read, as of a moment ago."""
+        now = time.monotonic()
+        if self._paths and now < self._looked + LOOK_SECONDS:
+            return True
+        if stands := self._stands():
+            self._looked = now
+        return stands
+
+    def _stands(self) -> bool:
+        return bool(self._paths) and marks_of(self._paths) == self._marks
 
     async def _read_policy(self, host: Host) -> None:
         from pmagent.events.user_state import ACCEPTED
@@ -351,65 +410,10 @@ def resources(_: Mapping[str, str]) -> Iterable[object]:
     return (Gate(),)
 
 
-def understood(line: bytes) -> Message:
-    """A hook's line. Raises BadHook."""
-    try:
-        return _decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadHook(f"the hook's line is not understood: {error}", "run pmagent connect again") from None
-
-
-def heard_of(message: Message) -> dialects.Heard:
-    """The message in neutral shape. A script sends that shape itself."""
-    if message.harness != "script":
-        if message.mode == "enforce" and too_old(message.harness, message.version):
-            why = f"{message.harness} {message.version} lets tools run when a hook fails: update it"
-            return dialects.Unheard(why=why)
-        return dialects.read(message.harness, message.event, message.payload)
-    try:
-        return msgspec.convert(message.payload, dialects.Started | dialects.Asked | dialects.Finished | dialects.Ended)
-    except msgspec.ValidationError as error:
-        return dialects.Unheard(why=f"a script said what has no known form: {error}")
-
-
 @lru_cache(maxsize=32)
 def _harness(name: str) -> Harness:
     known: Harness = msgspec.convert(name, Harness)
     return known
-
-
-async def _finished(host: Host, heard: dialects.Finished, common: dict[str, Any]) -> GuestCallEnded:
-    said = heard.output if isinstance(heard.output, str) else _canonical(heard.output).decode()
-    given: dict[str, Any] = {"output": said, "output_size": len(said.encode("utf-8", "replace"))}
-    if len(said) > TEXT_CHARS_MAX // 2:
-        stored = await anyio.to_thread.run_sync(_stored, host.runtime.intake, said.encode("utf-8", "replace"))
-        given = {"output_sha256": stored.sha256, "output_size": stored.size, "output_kept": True}
-    return GuestCallEnded(
-        **common, **given, call=_name(heard.call), tool=_name(heard.tool), agent=_name(heard.agent), ok=heard.ok,
-        duration_ms=max(0, heard.duration_ms), started=_name(heard.started),
-    )  # fmt: skip
-
-
-def _stored(intake: Intake, content: bytes) -> StoredBlob:
-    stream = intake.stream()
-    stream.write(content)
-    return stream.finish()
-
-
-def _deferrable(message: Message, heard: dialects.Asked, pid: int) -> bool:
-    """Whether the harness puts the call off when it is told to: else it would let the tool run (at a terminal), or
-    forget it (of several calls in a turn, or a subagent's)."""
-    return (
-        message.harness == "claude" and not message.wall and not heard.agent and started_headless(pid)
-        and only_call_of_its_turn(Path(heard.transcript), heard.call)
-    )  # fmt: skip
-
-
-def _answer(message: Message, answer: Answer | Literal["defer"], reason: str) -> Printed:
-    if message.harness == "script":
-        said = msgspec.json.encode({"answer": answer, "reason": reason}).decode()
-        return Printed(0 if answer == "allow" else 2, said + "\n", "")
-    return dialects.answer(message.harness, message.event, answer, reason)
 
 
 def _number(host: Host, events: Sequence[Event], position: int) -> int:
@@ -419,5 +423,8 @@ def _number(host: Host, events: Sequence[Event], position: int) -> int:
     return found or position
 
 
-def _name(text: str) -> str:
-    return text[:NAME_CHARS_MAX]
+@cache
+def _look() -> Callable[..., Call]:
+    from pmagent.guests.facts import look  # with its parser: only who hears of calls needs it
+
+    return look

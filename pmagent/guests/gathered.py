@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from pmagent.contracts.guest_calls import LOOKED_FOR, Command
-from pmagent.guests.files import Files, NotResolved
+from pmagent.guests.files import Files, Moment, NotResolved
 
 ENTRIES_MAX: Final = 20_000
 """So many entries below a folder are looked through; a larger one is not understood."""
@@ -64,10 +64,10 @@ ALL: Final = Filter()
 class Gathered:
     """Effects of a call, as they are found; each list in the order of finding, without doubles."""
 
-    def __init__(self, root: str, home: str) -> None:
+    def __init__(self, root: str, home: str, moment: Moment | None = None) -> None:
         self.root = root
         self.home = home
-        self.files = Files()
+        self.files = Files(moment)
         self.commands: list[Command] = []
         self.reads: dict[str, None] = {}
         self.writes: dict[str, None] = {}
@@ -77,13 +77,6 @@ class Gathered:
         self.hosts: dict[str, None] = {}
         self.unclear: dict[str, None] = {}
         self.outward = False
-
-    def take(self, other: Gathered) -> None:
-        """Have the effects that ``other`` found, and beside them only why this is not understood."""
-        self.commands, self.hosts, self.outward = other.commands, other.hosts, other.outward
-        self.reads, self.writes, self.trees = other.reads, other.writes, other.trees
-        self.mentions, self.spelled = other.mentions, other.spelled
-        self.unclear = {**self.unclear, **other.unclear}
 
     def why(self, reason: str) -> None:
         """Note why the call is not wholly understood."""

@@ -46,6 +46,7 @@ OLDEST: Final = {"claude": (2, 1, 295), "codex": (0, 124, 0)}
 
 
 @lru_cache(maxsize=64)
+@lru_cache(maxsize=64)
 def too_old(harness: str, version: str) -> bool:
     """Whether a harness of this version cannot be trusted to refuse; "": its version is not known."""
     return bool(version) and tuple(int(part) for part in re.findall(r"\d+", version)) < OLDEST.get(harness, ())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import stat
+from collections.abc import Mapping
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -37,11 +38,18 @@ def session_of(name: str) -> str:
         return f"x-{sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
 
 
+def without_prose(tool: str, tool_input: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A tool's input without what only tells people what it is for."""
+    prose = PROSE.get(tool)
+    if prose is None or prose[0] not in tool_input:
+        return tool_input
+    return {name: value for name, value in tool_input.items() if name not in prose}
+
+
 def digest_of(key: bytes, harness: str, session: str, heard: Asked) -> str:
     """The HMAC-SHA-256 of a call's unmasked canonical form: harness, session, agent, tool, input without prose,
     folder."""
-    prose = PROSE.get(heard.tool, ())
-    given = {name: value for name, value in heard.tool_input.items() if name not in prose}
+    given = without_prose(heard.tool, heard.tool_input)
     return mac(key, _canonical([harness, session, heard.agent, heard.tool, given, heard.cwd]))
 
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 
 import anyio
 import structlog
 from anyio.abc import TaskStatus
 
-from pmagent.guests.gate import Gate, Gone
+from pmagent.guests.gate import Gate
 from pmagent.guests.spool import take_in
 from pmagent.service.host import Host
 from pmagent.service.wire import peer
@@ -31,12 +31,9 @@ TAKEN_SECONDS: Final = 0.1
 LINE_SECONDS: Final = 10.0
 """So long a hook may take to send its line."""
 
-BURST: Final = 16
+BURST: Final = 32
 """So many connections are taken in one turn of the event loop at most."""
 _CHUNK: Final = 64 * 1024
-
-Answered = Callable[[bytes, int, Gone], Awaitable[bytes]]
-"""(line, process that asks, what is done when it has gone) -> the line to print."""
 
 _log = structlog.get_logger("pmagent")
 
@@ -44,18 +41,14 @@ _log = structlog.get_logger("pmagent")
 async def serve(host: Host, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
     """Answer hooks, and take in what they left while no daemon ran, until cancelled."""
     gate = host.resources[Gate]
-
-    async def answered(line: bytes, pid: int, gone: Gone) -> bytes:
-        return await gate.answered(host, line, pid, gone)
-
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(take_in, host, gate)
-        await listen(host, answered, task_status)
+        await _listen(host, _Open(host, gate), task_status)
 
 
-async def listen(host: Host, answered: Answered, listening: TaskStatus[None]) -> None:
+async def _listen(host: Host, open_ones: _Open, listening: TaskStatus[None]) -> None:
     """Serve the socket until cancelled; it is gone then. ``listening`` is told when hooks may ask. Raises OSError."""
-    path, open_ones = host.layout.guest_socket, _Open(os.getuid(), answered)
+    path = host.layout.guest_socket
     path.unlink(missing_ok=True)  # left by a daemon that was killed: we hold the lock, so it is nobody's
     loop = asyncio.get_running_loop()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as bound:
@@ -76,20 +69,28 @@ async def listen(host: Host, answered: Answered, listening: TaskStatus[None]) ->
 
 
 class _Open(set["_Connection"]):
-    """The connections that are open."""
+    """The connections that are open; and those of them, in ``asked``, whose line has come in this turn."""
 
-    def __init__(self, user: int, answered: Answered) -> None:
+    def __init__(self, host: Host, gate: Gate) -> None:
         super().__init__()
-        self.user = user
-        self.answered = answered
+        self.user = os.getuid()
+        self.host = host
+        self.gate = gate
+        self.asked: list[_Connection] = []
         self._telling: asyncio.TimerHandle | None = None
 
-    def tell_later(self) -> None:
-        """Tell all that wait then that their lines were taken."""
+    def answer(self) -> None:
+        """Answer those that have asked: together, as far as that goes."""
+        asked, self.asked = self.asked, []
+        if not asked:
+            return
         if self._telling is None:
             self._telling = asyncio.get_running_loop().call_later(TAKEN_SECONDS, self._tell)
+        for one in self.gate.at_once(self.host, asked):
+            one.wait(self.gate.answered(self.host, one.line, one.pid, one.gone))
 
     def _tell(self) -> None:
+        """Tell all that wait that their lines were taken."""
         self._telling = None
         for one in self:
             one.tell()
@@ -100,24 +101,26 @@ def _arrived(bound: socket.socket, open_ones: _Open) -> None:
         try:
             client, _ = bound.accept()
         except BlockingIOError:
-            return
+            break
         except OSError as error:  # too many open files, or it went away
             _log.warning("a hook was not let in", why=error.strerror)
-            return
+            break
         pid, user, _ = peer(client)
         if user not in (open_ones.user, 0) or len(open_ones) >= CONNECTIONS_MAX:
             _log.warning("a hook was not let in", open=len(open_ones))
             client.close()
             continue
         _Connection(client, pid, open_ones).receive()
+    open_ones.answer()
 
 
 class _Connection:
     """A hook, from its line to its answer. The socket is used as it is: a transport would cost as much as a verdict."""
 
     def __init__(self, client: socket.socket, pid: int, open_ones: _Open) -> None:
+        self.line = b""
+        self.pid = pid
         self._client = client
-        self._pid = pid
         self._open = open_ones
         self._content = bytearray()
         self._task: asyncio.Task[None] | None = None
@@ -141,38 +144,71 @@ class _Connection:
         if not self._content.endswith(b"\n"):
             if self._late is None:
                 self._late = self._loop.call_later(LINE_SECONDS, self.close)
-                self._watch(self.receive)
+                self._watch(self._receive_more)
             return
         if self._late is not None:
             self._late.cancel()
             self._unwatch()
-        self._task = self._loop.create_task(self._answer(bytes(self._content[:-1])))
-        self._open.tell_later()
+        self.line, self._content = bytes(self._content[:-1]), bytearray()
+        self._open.asked.append(self)
+
+    def _receive_more(self) -> None:
+        self.receive()
+        self._open.answer()
 
     def tell(self) -> None:
         """Say that the whole line was taken, if that was not said."""
-        if self._task is not None and not self._told:
+        if self.line and not self._told:
             self._told = True
             with suppress(OSError):  # a hook that has gone is told nothing
                 self._client.send(TAKEN, socket.MSG_DONTWAIT)
 
-    async def _answer(self, line: bytes) -> None:
+    def answered(self, printed: bytes) -> None:
+        """See Hook."""
+        if self not in self._open:
+            return
+        if left := self._begin(printed):
+            self._task = self._loop.create_task(self._finish(left))
+        else:
+            self.close()
+
+    def wait(self, printed: Coroutine[Any, Any, bytes]) -> None:
+        """See Hook."""
+        if self in self._open:
+            self._task = self._loop.create_task(self._wait(printed))
+        else:
+            printed.close()
+
+    def _begin(self, printed: bytes) -> bytes:
+        """Send what goes at once; the rest."""
+        if not self._told:
+            printed = TAKEN + printed
+        self._told = True
         try:
-            printed = await self._open.answered(line, self._pid, self.gone)
-            if not self._told:
-                printed = TAKEN + printed
-            self._told = True
+            return printed[self._client.send(printed, socket.MSG_DONTWAIT) :]
+        except BlockingIOError:
+            return printed
+        except OSError:  # it has gone
+            return b""
+
+    async def _wait(self, printed: Coroutine[Any, Any, bytes]) -> None:
+        try:
+            await self._finish(self._begin(await printed))
+        finally:
+            self._task = None
+            self.close()
+
+    async def _finish(self, left: bytes) -> None:
+        try:
+            self._client.settimeout(0)
             with suppress(OSError):
-                sent = self._client.send(printed, socket.MSG_DONTWAIT)
-                if sent < len(printed):
-                    self._client.settimeout(0)
-                    await self._loop.sock_sendall(self._client, printed[sent:])
+                await self._loop.sock_sendall(self._client, left)
         finally:
             self._task = None
             self.close()
 
     def gone(self) -> asyncio.Future[None]:
-        """Done when the hook has gone; it has nothing more to say."""
+        """See Hook; it has nothing more to say."""
         left: asyncio.Future[None] = self._loop.create_future()
 
         def look() -> None:

@@ -17,7 +17,8 @@ import structlog
 
 from pmagent.events.errors import PmagentError
 from pmagent.guests import dialects
-from pmagent.guests.gate import BadHook, Gate, heard_of, understood
+from pmagent.guests.gate import Gate
+from pmagent.guests.messages import BadHook, heard_of, understood
 from pmagent.service.host import Host
 
 LOOK_SECONDS: Final = 2.0

@@ -16,14 +16,13 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 
 import msgspec
 
-from pmagent.actors.guests.judge import judge
+from pmagent.actors.guests.judge import judge_anew
 from pmagent.actors.guests.state import policy_with
 from pmagent.contracts.guest_calls import ANSWERS, Answer, Call, Layer, Policy, Rule, Situation, Verdict
-from pmagent.contracts.guests import GuestCallAsked
-from pmagent.contracts.payload import typed
-from pmagent.events.event import StoredEvent, time_after
-from pmagent.events.reader import collector_at_rest, matching_runs
+from pmagent.events.event import time_after
 from pmagent.events.store import LogStore
+from pmagent.guests.forked import forked, may_fork
+from pmagent.guests.past_calls import PastCall, past_calls
 from pmagent.guests.policy import policy_of, session_rule
 from pmagent.log.source import position_at_time, time_at
 
@@ -33,41 +32,13 @@ LATEST: Final = 100_000
 BLOCK: Final = 5_000
 LOOK_SECONDS: Final = 3.0
 """... and begins no further one after so long."""
-_REACTION: Final = 8
-"""A call's verdict stands within so many events behind it."""
+SPLIT_EVENTS: Final = 5_000
+"""A longer log is judged by two processes: the second one costs a few milliseconds."""
+VERDICTS_MAX: Final = 5_000
+"""So many verdicts are remembered."""
 TRIED_DAYS: Final = 30
 SHOWN_MAX: Final = 5
 """So many calls that a rule would have let through are shown, the newest of each kind."""
-_ASKED: Final = "guest.call_asked"
-_DECIDED: Final = "guest.call_decided"
-_REFUSED: Final = ("guest.call_closed", "guest.approval_rejected")
-
-
-class _Asked(msgspec.Struct):
-    """The fields needed of a call that was asked."""
-
-    session: str = ""
-    source: str = "live"
-    seen: str = ""
-    call: str = ""
-    facts: Call | None = None
-
-
-class _Decided(msgspec.Struct):
-    """The fields needed of a verdict."""
-
-    request: int
-    answer: Answer
-    mode: str = ""
-    labels: list[str] = []
-
-
-class _Refused(msgspec.Struct):
-    """The fields needed of a call's end, and of an approval's rejection, which has the number of the first call."""
-
-    call_asked: int = 0
-    approval: int = 0
-    end: str = "refused"
 
 
 class Changed(msgspec.Struct, frozen=True):
@@ -150,39 +121,77 @@ class Trial(msgspec.Struct, kw_only=True):
     first: list[Let] = []
 
 
-class _Past(NamedTuple):
-    """A call that the log holds. ``decided``: None of one that was imported: nobody judged it."""
-
-    position: int
-    time: str
-    asked: _Asked
-    call: Call
-    decided: _Decided | None
-
-    def situation(self, labels: list[Any]) -> Situation:
-        """In which it is judged."""
-        mode = "NORMAL" if self.decided is None else self.decided.mode
-        return Situation(mode=mode, labels=labels, time=self.time)
-
-
 class _Judged(NamedTuple):
     verdict: Verdict
     evaluable: bool
 
 
-def what_if(store: LogStore, policy: Policy, since: str = "") -> Result:
-    """All calls of the log from the moment ``since`` on (RFC 3339, UTC; "": from the beginning), judged by ``policy``.
-    Raises NotFound, CorruptLog."""
+def what_if(store: LogStore, policy: Policy, since: str = "", split_at: int = SPLIT_EVENTS) -> Result:
+    """All calls of the log from the moment ``since`` on (RFC 3339, UTC; "": from the beginning), judged by ``policy``;
+    those of a log of more than ``split_at`` events by two processes. Raises NotFound, CorruptLog."""
+    with closing(store.reader()) as log:
+        tail = log.tail().position
+    if tail <= split_at or not may_fork():
+        return _part(store, policy, since, 1, tail, {}).found
+    middle = tail // 2
+    with forked(lambda: msgspec.json.encode(_part(store, policy, since, middle + 1, tail, {}))) as other:
+        first = _part(store, policy, since, 1, middle, {})
+        told = other()
+    second = msgspec.json.decode(told, type=_Part) if told is not None else None
+    return _both(store, policy, since, first, second, middle, tail)
+
+
+class _Part(msgspec.Struct):
+    """What was found in a part of a log. ``begun``: the labels with which each session went into it, ``labels``: with
+    which it came out."""
+
+    found: Result
+    begun: dict[str, list[Any]]
+    labels: dict[str, list[Any]]
+
+
+def _part(
+    store: LogStore, policy: Policy, since: str, start: int, last: int, labels: dict[str, list[Any]]
+) -> _Part:
+    """Judge the calls that were asked from ``start`` to ``last``, of sessions that have these labels by then."""
     found = Result(rules={rule.id: Row(match=rule.match) for layer in policy.layers for rule in layer.rules})
-    judged = _Judge(policy)
-    for past in _calls(store):
+    judged, begun = _Judge(policy), dict[str, list[Any]]()
+    judged.labels |= labels
+    for past in past_calls(store, start, last):
+        begun.setdefault(past.session, judged.labels_of(past))
         verdict, evaluable = judged.past(past)
         if past.time >= since:
             _count(found, past, verdict, past.decided.answer if past.decided else None, evaluable=evaluable)
-    return found
+    return _Part(found, begun, judged.labels)
 
 
-def _count(found: Result, past: _Past, verdict: Verdict, was: Answer | None, *, evaluable: bool) -> None:
+def _both(
+    store: LogStore, policy: Policy, since: str, first: _Part, second: _Part | None, middle: int, tail: int
+) -> Result:
+    """Two parts, one behind the other, as if they were one. The ``second`` is judged again where that has failed, or a
+    session came to it with labels of which it did not know."""
+    if second is None or any(first.labels.get(name, begun) != begun for name, begun in second.begun.items()):
+        second = _part(store, policy, since, middle + 1, tail, first.labels)
+    return _joined(first.found, second.found)
+
+
+def _joined(first: Result, second: Result) -> Result:
+    for name in _COUNTS:
+        setattr(first, name, getattr(first, name) + getattr(second, name))
+    first.first = [*first.first, *second.first][:CHANGED_MAX]
+    for id, row in second.rules.items():
+        known = first.rules.setdefault(id, Row(match=row.match))
+        for answer in ANSWERS:
+            setattr(known, answer, getattr(known, answer) + getattr(row, answer))
+    return first
+
+
+_COUNTS: Final = (
+    "calls", "live", "imported", "allow", "ask", "deny", "not_evaluable", "changed", "tightened",
+)  # fmt: skip
+
+
+def _count(found: Result, past: PastCall, verdict: Verdict, was: Answer | None, *, evaluable: bool) -> None:
     """With a call; ``was``: the answer that it is held against (None: to none)."""
     found.calls += 1
     found.imported += past.decided is None
@@ -200,7 +209,7 @@ def _count(found: Result, past: _Past, verdict: Verdict, was: Answer | None, *, 
     found.tightened += was == "allow" and verdict.answer == "deny"
     if len(found.first) < CHANGED_MAX:
         found.first.append(Changed(
-            past.position, past.time, past.asked.session, past.call.tool, readable(past.call), was, verdict.answer,
+            past.position, past.time, past.session, past.call.tool, readable(past.call), was, verdict.answer,
             verdict.rules, verdict.reasons,
         ))  # fmt: skip
 
@@ -212,10 +221,10 @@ def try_rule(store: LogStore, policy: Policy, rule: Rule, since: str) -> Trial:
     assert added is not None, "there is a rule"
     judged, alone = _Judge(added), _Judge(policy_of([Layer(name="session", rules=[rule])]))
     found, rejected = Trial(since=since, whole=True), set[int]()
-    asked, newest = set[int](), {was: list[_Past]() for was in WAS}
+    asked, newest = set[int](), {was: list[PastCall]() for was in WAS}
     for block in _newest_first(store, found, rejected):
         judged.labels = {}
-        here: dict[Was, list[_Past]] = {was: [] for was in WAS}
+        here: dict[Was, list[PastCall]] = {was: [] for was in WAS}
         for past in block:
             verdict, _ = judged.past(past)
             if past.time < since:
@@ -237,15 +246,15 @@ def try_rule(store: LogStore, policy: Policy, rule: Rule, since: str) -> Trial:
         found.was |= {"rejected": refused_ones, "ask": len(asked) - refused_ones}
     found.was = {was: found.was[was] for was in WAS if found.was.get(was)}
     found.first = [
-        Let(past.position, past.time, past.asked.session, past.call.tool, readable(past.call), was)
+        Let(past.position, past.time, past.session, past.call.tool, readable(past.call), was)
         for was in WAS for past in reversed(newest[was])
     ]  # fmt: skip
     return found
 
 
-def _speaks(alone: _Judge, past: _Past) -> bool:
+def _speaks(alone: _Judge, past: PastCall) -> bool:
     """Whether a policy of nothing else would allow the call."""
-    return alone.of(past.call, past.situation([]), known=True).verdict.answer == "allow"
+    return alone.of(past, [], known=True).verdict.answer == "allow"
 
 
 def compare(store: LogStore, policy: Policy, accepted: Policy, since: str) -> Comparison:
@@ -273,7 +282,7 @@ def policy_shown(document: dict[str, Any]) -> Policy:
 
 def _newest_first(
     store: LogStore, found: Trial | Comparison, rejected: set[int] | None = None
-) -> Iterator[Iterator[_Past]]:
+) -> Iterator[Iterator[PastCall]]:
     """Blocks of calls, as far back as is wanted, or may be looked; ``found`` is told which."""
     began = monotonic()
     with closing(store.reader()) as log:
@@ -284,8 +293,7 @@ def _newest_first(
                 found.since, found.whole = time_at(log, position), False
                 return
             start, last = max(first, position - BLOCK), position - 1
-            calls = _calls(store, start, rejected, last + _REACTION)  # an answer stands behind its call
-            yield (past for past in calls if past.position <= last)
+            yield past_calls(store, start, last, rejected)
             position = start
 
 
@@ -301,27 +309,41 @@ class _Judge:
     def __init__(self, policy: Policy) -> None:
         self.labels: dict[str, list[Any]] = {}
         rules = [rule for layer in policy.layers for rule in layer.rules]
+        self._by_hour, self._by_time = any(rule.when.hours for rule in rules), any(rule.expires for rule in rules)
+        self._known: dict[tuple[Any, ...], _Judged] = {}
         self._policy = policy
         self._without = self._always = policy
         if any(_asks_for_the_unknown(rule) for rule in rules):
             self._without, self._always = _variant(policy, always=False), _variant(policy, always=True)
 
-    def past(self, past: _Past) -> _Judged:
+    def labels_of(self, past: PastCall) -> list[Any]:
+        """The labels with which its session comes to a call."""
+        labels = self.labels.get(past.session)
+        return labels if labels is not None else past.decided.labels if past.decided is not None else []
+
+    def past(self, past: PastCall) -> _Judged:
         """The verdict on a call, with the labels that its session has; they are kept."""
-        name, decided = past.asked.session, past.decided
-        labels = self.labels.get(name)
-        if labels is None:
-            labels = self.labels[name] = decided.labels if decided is not None else []
-        found = self.of(past.call, past.situation(labels), known=decided is not None)
+        labels = self.labels[past.session] = self.labels_of(past)
+        found = self.of(past, labels, known=past.decided is not None)
         if found.verdict.gains and found.verdict.answer != "deny":
-            self.labels[name] = list(dict.fromkeys((*labels, *found.verdict.gains)))
+            self.labels[past.session] = list(dict.fromkeys((*labels, *found.verdict.gains)))
         return found
 
-    def of(self, call: Call, situation: Situation, *, known: bool) -> _Judged:
-        """The verdict; ``known``: the mode and branch are."""
+    def of(self, past: PastCall, labels: list[Any], *, known: bool) -> _Judged:
+        """The verdict; ``known``: the mode and branch are. Of calls that are alike there is one."""
+        key = (past.like(hour=self._by_hour), past.mode, (*labels,), past.time if self._by_time else "", known)
+        found = self._known.get(key)
+        if found is None:
+            if len(self._known) >= VERDICTS_MAX:
+                self._known.clear()
+            situation = Situation(mode=past.mode, labels=labels, time=past.time)
+            found = self._known[key] = self._anew(past.call, situation, known=known)
+        return found
+
+    def _anew(self, call: Call, situation: Situation, *, known: bool) -> _Judged:
         if known or self._without is self._policy:
-            return _Judged(judge(call, self._policy, situation), evaluable=True)
-        without, always = judge(call, self._without, situation), judge(call, self._always, situation)
+            return _Judged(judge_anew(call, self._policy, situation), evaluable=True)
+        without, always = judge_anew(call, self._without, situation), judge_anew(call, self._always, situation)
         return _Judged(without, evaluable=without.answer == always.answer)
 
 
@@ -357,50 +379,3 @@ def document(found: Result) -> dict[str, Any]:
     decided = Counter({id: row.allow + row.ask + row.deny for id, row in found.rules.items()})
     rules = [{"rule": id, **built["rules"][id]} for id, _ in decided.most_common()]
     return {**built, "rules": rules, "answers": {answer: built.pop(answer) for answer in ANSWERS}}
-
-
-_decode_asked: Final = msgspec.json.Decoder(_Asked).decode
-_decode_decided: Final = msgspec.json.Decoder(_Decided).decode
-_decode_refused: Final = msgspec.json.Decoder(_Refused).decode
-
-
-def _calls(
-    store: LogStore, start: int = 1, rejected: set[int] | None = None, until: int | None = None
-) -> Iterator[_Past]:
-    """The calls from the position ``start`` to ``until`` (None: the end); one is ``rejected`` if an operator said no to
-    it. Raises NotFound, CorruptLog."""
-    waiting: dict[int, _Past] = {}
-    for event in events_of(store, start, until, (_ASKED, _DECIDED, *(() if rejected is None else _REFUSED))):
-        if event.type == _ASKED:
-            asked = _decode_asked(event.data)
-            if asked.facts is None:  # a large payload
-                asked = _whole(event, store)
-            assert asked.facts is not None, "it is a field of all"
-            past = _Past(event.position, asked.seen or event.time, asked, asked.facts, None)
-            if asked.source == "import":
-                yield past
-            else:
-                waiting[event.position] = past
-        elif event.type == _DECIDED:
-            decided = _decode_decided(event.data)
-            if decided.request in waiting:
-                yield waiting.pop(decided.request)._replace(decided=decided)
-        elif rejected is not None and (refused := _decode_refused(event.data)).end == "refused":
-            rejected.add(refused.call_asked or refused.approval)
-
-
-def _whole(event: StoredEvent, store: LogStore) -> _Asked:
-    data = typed(event, store.blobs()).data
-    assert isinstance(data, GuestCallAsked)
-    return _Asked(session=data.session, source=data.source, seen=data.seen, call=data.call, facts=data.facts)
-
-
-def events_of(store: LogStore, start: int, until: int | None, types: tuple[str, ...]) -> Iterator[StoredEvent]:
-    """The events of these types from ``start`` to ``until`` (None: the end). Raises NotFound, CorruptLog."""
-    needles = [msgspec.json.encode(name) for name in types]
-    with closing(store.reader()) as log, collector_at_rest():
-        tail = log.tail().position
-        for run, _ in matching_runs(log, start, tail if until is None else min(tail, until), (needles,)):
-            for event in run:
-                if event.type in types:
-                    yield event

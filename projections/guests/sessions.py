@@ -300,7 +300,8 @@ def _closed(report: Report, position: int, time: str, **fields: Any) -> Report:
     call = report.open.get(position)
     if call is None:
         return report
-    left = {at: one for at, one in report.open.items() if at != position}
+    left = dict(report.open)
+    del left[position]
     return replace(report, open=left, ended=report.ended.added(_encoded(replace(call, closed=time, **fields))))
 
 

@@ -20,3 +20,10 @@ def test_text_of_a_shape_holds_one_of_its_needles(shape: Shape, data: st.DataObj
     text = f"{data.draw(st.sampled_from(['', ' ', '://', '--']))}{found}{data.draw(st.sampled_from(['', ' ', '@']))}"
     match = shape.pattern.search(text)
     assert match is None or shape in shapes_in(match.string)
+
+
+def test_no_needle_is_overlooked_in_a_short_text() -> None:
+    for shape in SHAPES:
+        for needle in () if shape.exact else shape.needles:
+            for text in (needle, f"x{needle.upper()}", f"{needle}{'x' * 30}", f"{'y' * 300}{needle}"):
+                assert shape in shapes_in(text), text

@@ -12,6 +12,7 @@ from contextlib import suppress
 import anyio
 import anyio.lowlevel
 import anyio.to_thread
+import msgspec
 import pytest
 
 from pmagent.actors.core.actor import Io
@@ -308,3 +309,39 @@ async def test_the_loops_thread_writes_for_a_single_source_but_never_while_an_ou
         await rig.end_of(request)
         await until_inline(rig)
     assert [event.position for event in rig.history] == list(range(1, len(rig.history) + 1))
+
+
+async def test_several_facts_are_one_batch_and_those_behind_a_bad_one_are_left_alone() -> None:
+    async with live({}, storage := Gated()) as rig:
+        await rig.runtime.caught_up()
+        before = storage.tail().batch
+        drafts = [rig.runtime.intake.fact(Poked(n=n), f"fact-{n}", "tests") for n in range(4)]
+        drafts[2] = msgspec.structs.replace(drafts[2], correlation="x" * 4096)
+        told, durable = rig.runtime.react_all(drafts)
+        assert [events[0].data for events in told] == [Poked(n=0), Poked(n=1)]
+        assert [event.id for event in await durable] == ["fact-0", "fact-1"]
+        assert storage.tail().batch == before + 1
+        told, durable = rig.runtime.react_all(drafts[:2])
+        await durable
+        assert told == [[], []], "they stand there already"
+        assert [event.id for event in rig.history if event.actor == "tests"] == ["fact-0", "fact-1"]
+
+
+async def test_of_several_facts_none_is_durable_where_the_log_fails() -> None:
+    rigs = list[Rig]()
+
+    async def fail() -> None:
+        async with live({}, storage := Gated()) as rig:
+            rigs.append(rig)
+            await rig.runtime.caught_up()
+            storage.fails = True
+            drafts = [rig.runtime.intake.fact(Poked(n=n), f"fact-{n}", "tests") for n in range(4)]
+            _, durable = rig.runtime.react_all(drafts)
+            with pytest.raises(OutcomeUnknown):
+                await durable
+            with pytest.raises(OutcomeUnknown):
+                rig.runtime.react_all(drafts)
+
+    with pytest.raises(OutcomeUnknown), flat_errors():
+        await fail()
+    assert not [event for event in rigs[0].history if event.actor == "tests"]

@@ -26,7 +26,8 @@ from pmagent.contracts.guests import (
     GuestPolicyRead,
 )
 from pmagent.guests import definitions
-from pmagent.guests.gate import Gate, Gone
+from pmagent.guests.answering import Gone
+from pmagent.guests.gate import Gate
 from pmagent.guests.policy import user_file
 from tests.conftest import fresh_example
 from tests.support.approving import APPROVING, LOOKING, forms

@@ -15,6 +15,7 @@ import pytest
 from pmagent.actors.guests.judge import judge
 from pmagent.contracts.guest_calls import Call, Command, Layer, Rule, Situation
 from pmagent.events.errors import PmagentError
+from pmagent.guests import facts
 from pmagent.guests.policy import BadPolicy, policy_of, read_policy, rules_of, template
 from pmagent.guests.rule_import import READERS
 from tests.support.cases import each
@@ -347,6 +348,7 @@ def test_policies_in_cedar_count_as_rules_do(tmp_path: Path) -> None:
 
 
 def test_without_the_parser_no_command_line_is_allowed(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    facts._seen.clear()
     for name in ("pmagent.guests.shell", "pmagent.guests.words"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setitem(sys.modules, "tree_sitter", None)
