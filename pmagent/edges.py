@@ -32,7 +32,10 @@ CORE: Final = Edge(
     },
     views=tuple(
         f"pmagent.console.pages.views.{name}"
-        for name in ("now", "control", "search", "log", "event", "integrity", "settings", "help", "theme", "entrance")
+        for name in (
+            "now", "control", "search", "log", "event", "integrity", "settings", "help", "theme", "entrance",
+            "passkeys",
+        )
     ),
     sections=(
         Section(
