@@ -268,15 +268,12 @@ PLA: Final = Edge(
         "pla.end": Operation(
             perform="pmagent.pla.operations:end", lowers=True, stops=True, unwritten=True, again=True, far=True
         ),
-        "pla.status": Operation(
-            perform="pmagent.pla.operations:status", alone="pmagent.pla.operations:read_alone", looks=True
-        ),
-        "pla.list": Operation(
-            perform="pmagent.pla.operations:listing", alone="pmagent.pla.operations:read_alone", looks=True
-        ),
-        "pla.show": Operation(
-            perform="pmagent.pla.operations:show", alone="pmagent.pla.operations:read_alone", looks=True
-        ),
+        **{
+            f"pla.{name}": Operation(
+                perform=f"pmagent.pla.operations:{act}", alone="pmagent.pla.operations:read_alone", looks=True
+            )
+            for name, act in (("status", "status"), ("list", "listing"), ("show", "show"))
+        },
     },
     commands={
         "pla": Commands(
