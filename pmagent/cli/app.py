@@ -51,6 +51,7 @@ _OPERATORS = Group("operators", help="The operators of the console, and their ro
     "list": Entry("pmagent.cli.console:listing", "names, roles"),
     "role": Entry("pmagent.cli.console:role", "view or approve"),
     "secret": Entry("pmagent.cli.console:secret", "another secret, or none"),
+    "passkeys": Entry("pmagent.cli.console:passkeys", "an operator's passkeys; remove one"),
     "remove": Entry("pmagent.cli.console:remove", "let somebody in no more"),
 })
 

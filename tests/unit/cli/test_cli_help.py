@@ -48,6 +48,7 @@ ELSEWHERE = {
     "pmagent notify test", "pmagent notify test --channel email",
     "pmagent handover 'two approvals wait; rack-3 is being repaired, do not arm it'",
     "pmagent alerts --ack 4711 --note 'looked at the screen: nothing was typed'",
+    "pmagent operators passkeys ada --remove mV5x",
     "pmagent operators add eve --secret-stdin < secret.txt", "pmagent trust", "pmagent log adopt",
     "pmagent log adopt --yes", "pmagent log accept-restore", "pmagent log accept-restore --yes",
     "pmagent log prepare postgresql://db1/pmagent --writer lab --reader viewer",
