@@ -1,4 +1,4 @@
--- Attempts that workers on other hosts make, version 4 (docs/design.md §4.7). The holder of a log offers them; a worker
+-- Attempts that workers on other hosts make, version 5 (docs/design.md §4.7). The holder of a log offers them; a worker
 -- claims one, streams what it writes, and reports. Each step is one statement that compares what it expects.
 
 CREATE TABLE pm.attempt (
@@ -185,4 +185,4 @@ GRANT SELECT ON pm.version TO pm_worker;
 GRANT EXECUTE ON FUNCTION pm.unsafe(bool), pm.facts(), pm.join_workers(text, text[], text[], int),
   pm.claim(text, text, text[], text[]), pm.keep_claim(text), pm.take_load(text, bytea, int),
   pm.put_output(text, int, int, bytea), pm.report(text, bytea) TO pm_worker;
-INSERT INTO pm.version VALUES (4);
+INSERT INTO pm.version VALUES (5);

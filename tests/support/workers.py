@@ -27,7 +27,7 @@ def joined(server: Server) -> None:
     from pmagent.events.postgres.schema import prepare
 
     server.sql(f"CREATE ROLE {HANDS} LOGIN")
-    prepare(server.address(role="postgres"), [], [], [HANDS])
+    prepare(server.address(role="postgres"), [], [], workers=[HANDS])
 
 
 class Worker:
