@@ -212,6 +212,7 @@ def test_several_workers_make_each_attempt_once(lab: Path, server: Server, tmp_p
     [({"tools": ["cat"]}, {}, "sh is not among its tools"),
      ({"sizes": {"seconds": 5}}, {}, "sizes.seconds"),
      ({}, {"read": "./, /srv/data"}, "/srv/data is not among its paths"),
+     ({"paths": ["/srv"]}, {"read": "./, /tmp/of-this-host"}, "/tmp/of-this-host is not among its paths"),
      ({}, {"net": True}, "example.com is not among its hosts"),
      ({"sizes": {"load_mib": 1}}, {"large": True}, "sizes.load_mib")],
 )  # fmt: skip
@@ -280,13 +281,14 @@ def test_a_cancellation_ends_the_box_and_withdraws_what_nobody_began(
     assert not logged(lab, "effect.interrupted")
 
 
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_what_runs_on_a_worker_outlives_the_daemon_and_its_end_is_taken_up(
-    lab: Path, server: Server, tmp_path: Path
+    lab: Path, server: Server, tmp_path: Path, number: signal.Signals
 ) -> None:
     with working(server, tmp_path / "one", lab) as worker:
         with short_lease(lab) as daemon, running_plan(lab, task("long", "sleep 5; echo through")) as run:
             until(lambda: rows(server) == ["claimed"], "it runs")
-            daemon.process.kill()
+            daemon.process.send_signal(number)
             daemon.process.communicate(timeout=60)
             run.result()
         with short_lease(lab):
