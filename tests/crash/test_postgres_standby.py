@@ -60,6 +60,9 @@ def test_a_standby_follows_and_takes_over_from_a_holder_that_lets_go(two: tuple[
             assert (seen["daemon"], f"pid {holder.pid} " in seen["holder"]) == ("elsewhere", True)
             assert seen["lease"]["released"] is False
             assert 0 < seen["lease"]["left_s"] <= LEASE_MS / 1000
+            checks = second.run("doctor", "--format", "json").document["checks"]
+            (daemon,) = (one for one in checks if one["name"] == "daemon")
+            assert (daemon["state"], "on another machine" in daemon["text"]) == ("ok", True)
             holder.send_signal(signal.SIGTERM)
             says(standby, "ready;")
             assert holder.wait(SECONDS) == 0
