@@ -145,11 +145,11 @@ def test_a_holder_that_is_cut_off_from_its_database_ends_its_tasks_before_the_ne
             with second.up("--standby") as standby:
                 says(standby, "standing by")
                 sleeping(first, 1, 61_002)
-                proxy.part()
+                proxy.silence()
                 says(standby, "ready;")
                 check_cut_off(second, 1)
                 assert processes_of(61_002) == 0, "it runs beside its successor"
-                proxy.join()
+                proxy.speak()
                 assert holder.wait(SECONDS) != 0
                 assert [one["data"]["why"] for one in second.facts("log.taken_over")] == ["expired"]
     finally:
