@@ -1,4 +1,4 @@
--- The words of each log's holder on how its log stands, for lists of all logs of a database (docs/design.md §11.7).
+-- Version 6: the words of each log's holder on how its log stands, for lists of all logs of a database (docs/design.md §11.7).
 CREATE TABLE pm.said (log_no int PRIMARY KEY REFERENCES pm.log, epoch bigint NOT NULL, text text NOT NULL, at timestamptz NOT NULL);
 
 CREATE FUNCTION pm.say(p_log int, p_epoch bigint, p_text text) RETURNS bool
@@ -12,4 +12,4 @@ $$;
 REVOKE ALL ON FUNCTION pm.say(int, bigint, text) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION pm.say(int, bigint, text) TO pm_writer;
 GRANT SELECT ON pm.said TO pm_writer, pm_reader;
-INSERT INTO pm.version VALUES (5);
+INSERT INTO pm.version VALUES (6);
