@@ -1,5 +1,6 @@
 """The page Settings: what is permitted and what was refused, the operators, and the settings that hold; and the
-workspaces of this user on this machine, with the other logs of a database. Nothing is changed here: each part names the command that does."""
+workspaces of this user on this machine, with the other logs of a database. Nothing is changed here: each part names the
+command that does."""
 
 from __future__ import annotations
 
