@@ -29,7 +29,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     (host, arguments) -> the first of these, where the daemon knows better. ``unwritten``: it depends on no document.
     ``unpaused``: without a daemon it is refused in a pause, which nobody would end meanwhile. ``again``: the option
     ``--request`` of its command asks again, and does it once. ``quick``: (host) -> the answer at once; None where it
-    takes more: then ``perform`` does.
+    takes more: then ``perform`` does. ``far``: it may be asked for on another machine, through the database of the log;
+    once more is the same request.
     """
 
     perform: str | Callable[[Any, dict[str, Any]], Awaitable[Answer]]
@@ -45,6 +46,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     unpaused: bool = False
     again: bool = False
     quick: str = ""
+    far: bool = False
 
 
 class Command(NamedTuple):

@@ -23,8 +23,9 @@ from pmagent.events.postgres.checks import Unsafe
 from pmagent.events.postgres.hold import Claim, Taken, Was
 from pmagent.events.postgres.hold import Hold as Holding
 from pmagent.events.postgres.reader import PAUSE_SECONDS, connected, head_of
+from pmagent.events.postgres.requests import PostgresRequests
 from pmagent.events.postgres.session import Broken, DatabaseRefused, Failed, Session, Unreachable
-from pmagent.events.storage import Standby
+from pmagent.events.storage import Asked, Standby
 
 WATCH_SECONDS: Final = 0.25
 """So often the row of a log that somebody else holds is looked at, also where no notification came."""
@@ -108,6 +109,11 @@ class LeaseKeeper:
             found = [*self._changes]
             self._changes.clear()
         return found
+
+    def inbox(self) -> PostgresInbox:
+        """See HeldLease."""
+        claim = self.hold.claim
+        return PostgresInbox(self, PostgresRequests(self.hold.address, replicated=claim.replicated))
 
     # --- taking the log over -------------------------------------------------------------------------------------
 
@@ -338,6 +344,25 @@ class LeaseKeeper:
                 self._changes.append(action)
             else:
                 self._todo.append(action)
+
+
+class PostgresInbox:
+    """See Inbox."""
+
+    def __init__(self, keeper: LeaseKeeper, requests: PostgresRequests) -> None:
+        self._keeper = keeper
+        self._requests = requests
+        self.close = requests.close
+
+    def take(self, seconds: float) -> list[Asked]:
+        """See Inbox."""
+        head = self._keeper.hold.head
+        return self._requests.take(head.log_no, head.epoch, seconds)
+
+    def answer(self, id: str, reply: str) -> None:
+        """See Inbox."""
+        head = self._keeper.hold.head
+        self._requests.answer(head.log_no, head.epoch, id, reply)
 
 
 class Ended(Exception):

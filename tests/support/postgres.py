@@ -62,13 +62,18 @@ def _places() -> list[Path]:
     return places + ([Path(found).resolve().parent] if found else [])
 
 
+def programs() -> Path:
+    """The folder of the newest release's programs."""
+    return _places()[0]
+
+
 def run(*command: str | Path, check: bool = True) -> subprocess.CompletedProcess[str]:
     """Run one of PostgreSQL's programs, as a user that it accepts."""
     return subprocess.run(_as_server(command), capture_output=True, text=True, check=check, timeout=SECONDS, cwd="/")
 
 
 def _as_server(command: tuple[str | Path, ...]) -> list[str]:
-    words = [str(_places()[0] / command[0]), *map(str, command[1:])]
+    words = [str(programs() / command[0]), *map(str, command[1:])]
     if os.getuid() != 0:
         return words
     entry = pwd.getpwnam("postgres")
