@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from pmagent.events.attempts import WorkerTable
 from pmagent.events.blobs import BlobStore
 from pmagent.events.errors import PmagentError
 from pmagent.events.segment_log import SegmentLog
@@ -145,17 +146,29 @@ def log_at(address: str, blobs: Path, *, replicated: bool = True, kept: str = ""
 
 
 def prepare_database(
-    database: str, writers: Sequence[str], readers: Sequence[str], operators: Mapping[str, str] = MappingProxyType({})
-) -> bool:
-    """Make what logs need in ``database``, an address without a log, and let those roles write and read them;
-    ``operators``: role -> the operator whose requests a connection of that role makes ("": nobody's any more). Whether
-    the schema was made now. Raises BadAddress, PmagentError."""
+    database: str, writers: Sequence[str], readers: Sequence[str], operators: Mapping[str, str] = MappingProxyType({}),
+    workers: Sequence[str] = (),
+) -> bool:  # fmt: skip
+    """Make what logs need in ``database``, an address without a log, and let those roles write and read them, and
+    ``workers`` claim attempts; ``operators``: role -> the operator whose requests a connection of that role makes ("":
+    nobody's any more). Whether the schema was made, or brought up to date, now. Raises BadAddress, PmagentError."""
     from pmagent.events.postgres.address import parse_address
 
     address = parse_address(database, of_log=False)
     from pmagent.events.postgres.schema import prepare
 
-    return prepare(address, writers, readers, operators)
+    return prepare(address, writers, readers, operators, workers)
+
+
+def worker_table(database: str, *, replicated: bool) -> WorkerTable:
+    """The table of attempts in ``database``, an address without a log, as a worker sees it. Raises BadAddress;
+    PmagentError where the extra pg is not installed."""
+    from pmagent.events.postgres.address import parse_address
+
+    address = parse_address(database, of_log=False)
+    from pmagent.events.postgres.attempts import PostgresWorkerTable
+
+    return PostgresWorkerTable(address, replicated=replicated)
 
 
 def log_in(folder: Path, segment_bytes: int = SEGMENT_BYTES) -> LogStore:

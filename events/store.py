@@ -13,6 +13,7 @@ from typing import Final, Literal, NamedTuple, Protocol
 
 import msgspec
 
+from pmagent.events.attempts import HolderTable
 from pmagent.events.event import Tail
 from pmagent.events.named_blobs import BlobCheck, BlobsChecked
 from pmagent.events.storage import Blobs, LogReader, Standby, Storage
@@ -229,6 +230,9 @@ class LogStore(Protocol):
     def written(self, position: int) -> tuple[int, str]:
         """The last position that has a line, durable or not, and the sum that the line at ``position`` claims ("":
         there is none): for comparing the log with what was durable in it. Raises NotFound, CorruptLog, OSError."""
+
+    def attempts(self) -> HolderTable | None:
+        """The attempts that workers on other hosts make, for the holder of the lease; None: none can."""
 
     def files(self) -> LocalFiles:
         """The files that others must not be able to change."""

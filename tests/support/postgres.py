@@ -331,6 +331,7 @@ class Proxy:
         self._listener.bind(str(folder / ".s.PGSQL.5432"))
         self._listener.listen()
         self._lock = threading.Lock()
+        self._open: list[socket.socket] = []
         self._threads = [threading.Thread(target=self._accept)]
         self._threads[0].start()
 
@@ -351,6 +352,17 @@ class Proxy:
         """Whether the connection was cut."""
         return self._cut is None
 
+    def part(self) -> None:
+        """Cut all connections, and let nobody in until ``heal``."""
+        (self.folder / ".s.PGSQL.5432").rename(self.folder / "parted")
+        for one in self._open:
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+
+    def heal(self) -> None:
+        """Let clients in again."""
+        (self.folder / "parted").rename(self.folder / ".s.PGSQL.5432")
+
     def close(self) -> None:
         """Let nobody in any more, and wait for the end of those who are in: they have closed their connections."""
         self._listener.shutdown(socket.SHUT_RDWR)
@@ -370,6 +382,7 @@ class Proxy:
     def _serve(self, client: socket.socket) -> None:
         with client, socket.socket(socket.AF_UNIX) as server:
             server.connect(self._server)
+            self._open += [client, server]
             back = threading.Thread(target=self._carry, args=(1, server, client))
             back.start()
             self._carry(0, client, server)
