@@ -77,6 +77,9 @@ class Inbox(Protocol):
     def answer(self, id: str, reply: str) -> None:
         """Answer one of them. Raises PmagentError."""
 
+    def say(self, text: str) -> None:
+        """Tell whoever lists the logs how this one stands: JSON, 4,000 characters at most. Raises PmagentError."""
+
     def close(self) -> None:
         """Let go of what is held."""
 

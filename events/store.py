@@ -129,6 +129,24 @@ class Part(msgspec.Struct, frozen=True):
     sealed: bool
 
 
+class ListedLog(msgspec.Struct, frozen=True):
+    """A log as the list of its database has it. ``holder``: the process that took it last ("": none did), ``live``:
+    whether its lease is. ``standbys``: how many follow it. ``said``: JSON in which the holder tells how it stands ("":
+    nothing), as of ``said_s`` seconds ago. ``moved_to``: where it goes on ("": here)."""
+
+    name: str
+    log_id: str
+    position: int
+    time: str
+    holder: str
+    since: str
+    live: bool
+    standbys: int
+    said: str
+    said_s: float
+    moved_to: str
+
+
 class Standing(msgspec.Struct, frozen=True):
     """The state of a store at first sight. ``ends``: the durable end as each of its records notes it, None for a
     damaged one; no record, no ends. ``newest``: the end that counts. ``parts``: the newest first; ``older``: how many

@@ -396,6 +396,11 @@ class PostgresInbox:
         head = self._keeper.hold.head
         self._requests.answer(head.log_no, head.epoch, id, reply)
 
+    def say(self, text: str) -> None:
+        """See Inbox."""
+        head = self._keeper.hold.head
+        self._requests.say(head.log_no, head.epoch, text)
+
 
 class Ended(Exception):
     """The machine says that the process must end. ``reason``: see ``Die``."""
