@@ -137,9 +137,7 @@ def connected(address: Address, *, standby: bool = False) -> tuple[Session, Head
     told = ""
     for session in sessions(address, standby=standby):
         try:
-            version = schema_version(session)
-            if version != VERSION:
-                raise Failed("42P01", "") if version == 0 else _of_another_release(session, version)
+            check_schema(session)
             return session, head_of(session, address.log)
         except Failed as failed:
             session.close()
@@ -151,6 +149,13 @@ def connected(address: Address, *, standby: bool = False) -> tuple[Session, Head
             session.close()
             raise
     raise Unreachable(f"{address} cannot be reached: {told}", RUNS)
+
+
+def check_schema(session: Session) -> None:
+    """Raises DatabaseRefused where the schema is of another release; Broken, Failed."""
+    version = schema_version(session)
+    if version != VERSION:
+        raise Failed("42P01", "") if version == 0 else _of_another_release(session, version)
 
 
 def _of_another_release(session: Session, version: int) -> DatabaseRefused:

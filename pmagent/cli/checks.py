@@ -285,11 +285,14 @@ def _daemon(layout: Layout) -> Check:
         what = f"not running; the {job.kind.word} of another shell holds the log ({job.process})"
         return Check("daemon", "ok", what, "it takes no requests; others wait for its end")
     holder = found.note or "an unknown process"
+    since = f", since {short(found.since)} UTC" if found.since else ""
+    if found.elsewhere:
+        return Check("daemon", "ok", f"on another machine: {holder}{since}", "pmagent status shows its standbys")
     try:
         anyio.run(call_daemon, layout, "status", {})
     except (DaemonUnreachable, BadMessage, RemoteError) as error:
         return Check("daemon", "fail", f"{holder} holds the log: {error.message}", error.hint)
-    return Check("daemon", "ok", f"running: {holder}" + (f", since {short(found.since)} UTC" if found.since else ""))
+    return Check("daemon", "ok", f"running: {holder}{since}")
 
 
 def _operators(layout: Layout) -> Check:
