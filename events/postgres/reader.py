@@ -107,7 +107,8 @@ def listed(address: Address) -> list[ListedLog]:
         raise Unreachable(f"{address} cannot be reached: {broken}", RUNS) from broken
     finally:
         session.close()
-    return [ListedLog(*row[:9], said_s=row[9] / 1000, moved_to=row[10]) for row in rows]
+    names = ListedLog.__struct_fields__
+    return [ListedLog(**dict(zip(names, (*row[:9], row[9] / 1000, row[10]), strict=True))) for row in rows]
 
 
 def asked(session: Session, sql: bytes, *given: object, seconds: float = ANSWER_SECONDS) -> list[tuple[Any, ...]]:
