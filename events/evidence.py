@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from pmagent.events.attempts import WorkerTable
 from pmagent.events.blobs import BlobStore
-from pmagent.events.errors import PmagentError
+from pmagent.events.errors import NotFound, PmagentError
 from pmagent.events.segment_log import SegmentLog
 from pmagent.events.segments import SEGMENT_BYTES
 from pmagent.events.storage import Blobs
-from pmagent.events.store import LogStore
+from pmagent.events.store import ListedLog, LogStore
 from pmagent.events.user_state import accepted_powers
 
 if TYPE_CHECKING:
+    from pmagent.events.attempts import WorkerTable
     from pmagent.events.postgres.requests import PostgresRequests
 
 FOLDER: Final = ".pmagent"
@@ -131,6 +131,22 @@ def requests_of(workspace: Path) -> PostgresRequests:
     from pmagent.events.postgres.requests import PostgresRequests
 
     return PostgresRequests(address, replicated=kept.replicated)
+
+
+def logs_listed(workspace: Path, address: str = "") -> list[ListedLog]:
+    """All logs of the database in which the workspace's log lies, or of that at ``address``, which this user has
+    named. Raises NotFound where there is none; DatabaseNotAccepted, BadAddress, Unreachable, DatabaseRefused;
+    PmagentError where the extra pg is not installed."""
+    from pmagent.events.postgres.address import parse_address
+
+    if not address:
+        if not (address := evidence(workspace).database):
+            raise NotFound("the log of this workspace lies in a folder", "name the database: postgresql://…")
+        _require_accepted(workspace, DATABASE_POWER, address)
+    parsed = parse_address(address.partition("#")[0], of_log=False)
+    from pmagent.events.postgres.reader import listed
+
+    return listed(parsed)
 
 
 def log_at(address: str, blobs: Path, *, replicated: bool = True, kept: str = "") -> LogStore:

@@ -45,7 +45,7 @@ ELSEWHERE = {
     "pmagent pla propose 'type: ls -la'", "pmagent pla propose 'keys: ctrl+alt+t' --why 'a terminal is needed first'",
     "pmagent pla propose 'Open the log and read its end' --model anthropic:NAME --frames /dev/video0",
     "pmagent pla propose --document proposal.json", "pmagent console", "pmagent console --operator ada --format json",
-    "pmagent notify test", "pmagent notify test --channel email",
+    "pmagent log list postgresql://viewer@db1/pmagent", "pmagent notify test", "pmagent notify test --channel email",
     "pmagent handover 'two approvals wait; rack-3 is being repaired, do not arm it'",
     "pmagent alerts --ack 4711 --note 'looked at the screen: nothing was typed'",
     "pmagent operators passkeys ada --remove mV5x",
