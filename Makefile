@@ -40,8 +40,9 @@ guests: ## install the agents that tests run, from npm at pinned versions, into 
 planted: setup ## plant each bug of tests/planted/bugs.toml in a copy; its test must fail (BUGS="ID ...": some)
 	$(BIN)/python -m tests.support.bugs $(BUGS)
 
-machines: setup ## tests of logs in PostgreSQL, with real servers that fail; make test has them, too
-	$(BIN)/python -I -m pytest -n 2 --dist loadscope $(MACHINES)
+machines: setup ## tests of logs in PostgreSQL, all of them, with real servers that fail; make test tries a share
+	@sh scripts/machines.sh
+	PMAGENT_TESTS=night $(BIN)/python -I -m pytest -n 2 --dist loadscope $(MACHINES)
 
 lint:
 	$(BIN)/python -I -m ruff check $(PYTHON_CODE)

@@ -7,6 +7,9 @@ All servers share this machine's processors and its disk with the writers.
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -37,7 +40,7 @@ def run(bench: Bench) -> list[Row]:
     if why := lacking():
         return [Row(what="log in PostgreSQL", figure=Spread(0, 0, 0), unit="", note=why)]
     with _place(bench.folder) as folder, _pair(folder) as primary:
-        return [*_appending(bench, primary), _reading(bench, primary)]
+        return [*_appending(bench, primary), _reading(bench, primary), *_following(bench, primary)]
 
 
 @contextmanager
@@ -115,6 +118,65 @@ def _reading(bench: Bench, primary: Server) -> Row:
         beside="segments", limit=files, ratio=ours.median / files.median, target=">= 0.6 of it",
         reached=ours.median >= 0.6 * files.median,
     )
+
+
+class _Standby(threading.Thread):
+    """Waits for a log, and says when it holds it."""
+
+    def __init__(self, store: PostgresLog) -> None:
+        super().__init__()
+        self._store = store
+        self.follows, self.holds_at = threading.Event(), 0.0
+
+    def follow(self) -> int:
+        """It folds nothing."""
+        self.follows.set()
+        return 0
+
+    def run(self) -> None:
+        """In its thread."""
+        with self._store.lease("bench", standby=self):
+            self.holds_at = time.perf_counter()
+
+
+def _following(bench: Bench, primary: Server) -> Iterator[Row]:
+    """From when a holder lets go, or is killed, until a standby on the same server holds the log and appends."""
+
+    def released() -> float:
+        address = primary.new_log()
+        with PostgresLog(address, bench.folder).lease("bench"):
+            standby = _Standby(PostgresLog(address, bench.folder))
+            standby.start()
+            standby.follows.wait()
+            start = time.perf_counter()
+        standby.join()
+        return standby.holds_at - start
+
+    def killed() -> float:
+        address = primary.new_log()
+        child = os.fork()
+        if not child:
+            with PostgresLog(address, bench.folder).lease("bench"):
+                signal.pause()
+        store = PostgresLog(address, bench.folder)
+        while not (store.exists() or store.holder().live):
+            time.sleep(0.02)
+        standby = _Standby(PostgresLog(address, bench.folder))
+        standby.start()
+        standby.follows.wait()
+        time.sleep(1.0)  # it has seen the holder's session
+        start = time.perf_counter()
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        standby.join()
+        return standby.holds_at - start
+
+    for what, measure, most in (
+        ("take-over of a log that its holder has let go of", released, 1.0),
+        ("take-over of a log whose holder was killed (its lease: 30 s; effects start when that is over)", killed, 32.0),
+    ):
+        figure = Spread.of([measure() for _ in range(bench.runs)])
+        yield Row(what=what, figure=figure, unit="s", target=f"< {most:g} s", reached=figure.median < most)
 
 
 async def _append(store: LogStore, each: int, times: list[float], costs: list[float]) -> float:

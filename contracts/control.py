@@ -131,7 +131,15 @@ class Noted(Payload, frozen=True, kw_only=True):
 
 @event_type("console.signed_in")
 class SignedIn(Noted, frozen=True, kw_only=True):
-    """Somebody signed in to the console; ``by``: link (a one-time address), or secret."""
+    """Somebody signed in to the console; ``by``: link (a one-time address), secret, or passkey."""
+
+
+@event_type("console.passkey_added")
+class PasskeyAdded(Noted, frozen=True, kw_only=True):
+    """An operator who was signed in adds a passkey, by which they may sign in from now on; ``by``: its name for people,
+    ``reason``: the beginning of its id."""
+
+    reason: Why = ""
 
 
 @event_type("console.signed_out")

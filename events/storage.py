@@ -7,7 +7,7 @@ the expected one. One contract test suite runs over every implementation. ``pmag
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from pmagent.events.event import LogRecovered, LogTakenOver, Tail
 from pmagent.events.lease import Act, Lapse
@@ -56,6 +56,34 @@ class LogReader(StorageReader, Protocol):
         """Let go of what is held. Idempotent."""
 
 
+class Asked(NamedTuple):
+    """A request from another machine. ``operator``: the person behind the ``role`` that connected; ``arguments``: JSON,
+    as it came."""
+
+    id: str
+    role: str
+    operator: str
+    operation: str
+    arguments: str
+
+
+class Inbox(Protocol):
+    """The requests to the holder of a log that come through its database. For one thread at a time."""
+
+    def take(self, seconds: float) -> Sequence[Asked]:
+        """Those that wait, as soon as there are any, within ``seconds``; also those that an earlier holder took and did
+        not answer. Raises PmagentError."""
+
+    def answer(self, id: str, reply: str) -> None:
+        """Answer one of them. Raises PmagentError."""
+
+    def say(self, text: str) -> None:
+        """Tell whoever lists the logs how this one stands: JSON, 4,000 characters at most. Raises PmagentError."""
+
+    def close(self) -> None:
+        """Let go of what is held."""
+
+
 class HeldLease(Protocol):
     """The lease by which a writer holds a log that several can reach (docs/design.md §4.6); for any thread. ``renewed``
     is told of each renewal: when the lease ends then, on CLOCK_BOOTTIME in ns."""
@@ -69,6 +97,9 @@ class HeldLease(Protocol):
     @property
     def ends(self) -> int:
         """Whatever it allows has ended by this BOOTTIME, in ns."""
+
+    def inbox(self) -> Inbox:
+        """Where requests from other machines come in."""
 
     def live(self) -> bool:
         """Whether something may start now."""

@@ -29,7 +29,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     (host, arguments) -> the first of these, where the daemon knows better. ``unwritten``: it depends on no document.
     ``unpaused``: without a daemon it is refused in a pause, which nobody would end meanwhile. ``again``: the option
     ``--request`` of its command asks again, and does it once. ``quick``: (host) -> the answer at once; None where it
-    takes more: then ``perform`` does.
+    takes more: then ``perform`` does. ``far``: it may be asked for on another machine, through the database of the log;
+    once more is the same request.
     """
 
     perform: str | Callable[[Any, dict[str, Any]], Awaitable[Answer]]
@@ -45,6 +46,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     unpaused: bool = False
     again: bool = False
     quick: str = ""
+    far: bool = False
 
 
 class Command(NamedTuple):
@@ -79,10 +81,11 @@ class Edge(msgspec.Struct, frozen=True, kw_only=True):
     """``area``: whose it is; "": the core's.
 
     ``resources``: (environment) -> what it keeps while a host lives (``pmagent.actors.core.actor.Resources``); one with
-    a method ``hear`` is told of all that becomes durable. ``performers``: each a mapping of request type -> performer,
-    or (resources) -> one; ``folders``: where they work in a workspace, which are emptied before a start. ``ready``:
-    (host) -> returns when outward effects may begin. ``services``: (host) -> a part of a daemon's life; one with a
-    parameter ``task_status`` says when it serves, and nobody is told before that the daemon is up.
+    a method ``hear`` is told of all that becomes durable, one with ``join`` says which effects go on elsewhere.
+    ``performers``: each a mapping of request type -> performer, or (resources) -> one; ``folders``: where they work in
+    a workspace, which are emptied before a start. ``ready``: (host) -> returns when outward effects may begin.
+    ``services``: (host) -> a part of a daemon's life; one with a parameter ``task_status`` says when it serves, and
+    nobody is told before that the daemon is up.
 
     ``status``: (engine) -> its part of the document of ``pmagent status``. ``alerts``: (payload) -> tells the operator
     at the daemon's screen, if they have to know. ``open``: (engine) -> a line for each piece of work that a start would

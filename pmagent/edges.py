@@ -8,7 +8,8 @@ from pmagent.edge import Command, Commands, Edge, Operation, Section
 
 CORE: Final = Edge(
     alerts="pmagent.service.alerts:tell",
-    services=("pmagent.service.host:fail_with_log", "pmagent.console.supervisor:supervise_console"),
+    services=("pmagent.service.host:fail_with_log", "pmagent.console.supervisor:supervise_console",
+              "pmagent.service.inbox:serve_far"),
     operations={
         "status": Operation(
             perform="pmagent.service.operations:status", alone="pmagent.service.operations:status_alone", looks=True,
@@ -20,9 +21,9 @@ CORE: Final = Edge(
             perform="pmagent.service.operations:rebuild", alone="pmagent.service.operations:rebuild_alone"
         ),
         "control.pause": Operation(
-            perform="pmagent.service.control:pause", lowers=True, stops=True, unwritten=True, again=True
+            perform="pmagent.service.control:pause", lowers=True, stops=True, unwritten=True, again=True, far=True,
         ),
-        "control.resume": Operation(perform="pmagent.service.control:resume", unwritten=True, again=True),
+        "control.resume": Operation(perform="pmagent.service.control:resume", unwritten=True, again=True, far=True),
         "console.note": Operation(
             perform="pmagent.service.control:note", lowers=True,
             stops=lambda arguments: arguments.get("what") == "signed_out",
@@ -31,7 +32,10 @@ CORE: Final = Edge(
     },
     views=tuple(
         f"pmagent.console.pages.views.{name}"
-        for name in ("now", "control", "search", "log", "event", "integrity", "settings", "help", "theme", "entrance")
+        for name in (
+            "now", "control", "search", "log", "event", "integrity", "settings", "help", "theme", "entrance",
+            "passkeys",
+        )
     ),
     sections=(
         Section(
@@ -88,12 +92,12 @@ OA: Final = Edge(
     status="pmagent.actors.oa.state:status",
     operations={
         "oa.snapshot": Operation(
-            perform="pmagent.oa.operations:snapshot", absent="pmagent.oa.operations:no_snapshot", again=True
+            perform="pmagent.oa.operations:snapshot", absent="pmagent.oa.operations:no_snapshot", again=True, far=True,
         ),
-        "boot.oa": Operation(perform="pmagent.oa.operations:boot", again=True),
-        "oa.permits": Operation(perform="pmagent.oa.operations:permits"),
+        "boot.oa": Operation(perform="pmagent.oa.operations:boot", again=True, far=True),
+        "oa.permits": Operation(perform="pmagent.oa.operations:permits", far=True),
         "oa.permit": Operation(perform="pmagent.oa.operations:permit"),
-        "oa.permit_release": Operation(perform="pmagent.oa.operations:permit_release", again=True),
+        "oa.permit_release": Operation(perform="pmagent.oa.operations:permit_release", again=True, far=True),
         "oa.context": Operation(perform="pmagent.oa.operations:context"),
         "oa.reason": Operation(
             perform="pmagent.oa.requests:reason", seconds="pmagent.oa.requests:answer_seconds", configured=True,
@@ -153,21 +157,21 @@ CHECKS: Final = Edge(
 
 ORCHESTRA: Final = Edge(
     area="orchestra",
-    performers=(
-        "pmagent.actors.orchestra.planning.effects:PERFORMERS", "pmagent.actors.orchestra.running.effects:performers",
-    ),
+    resources="pmagent.workers.placing:resources",
+    performers=("pmagent.actors.orchestra.planning.effects:PERFORMERS", "pmagent.workers.placing:performers"),
     folders=("pmagent.actors.orchestra.running.effects:FOLDER",),
     ends="pmagent.jobs.asking:end_runs",
     operations={
-        "orchestra.run": Operation(perform="pmagent.jobs.asking:ask_run", configured=True, again=True),
+        "orchestra.run": Operation(perform="pmagent.jobs.asking:ask_run", configured=True, again=True, far=True),
         "orchestra.cancel": Operation(
-            perform="pmagent.jobs.asking:cancel_run", lowers=True, stops=True, unwritten=True, again=True
+            perform="pmagent.jobs.asking:cancel_run", lowers=True, stops=True, unwritten=True, again=True, far=True,
         ),
-        "orchestra.written": Operation(perform="pmagent.jobs.asking:written", lowers=True, again=True),
+        "orchestra.written": Operation(perform="pmagent.jobs.asking:written", lowers=True, again=True, far=True),
         "orchestra.apply": Operation(perform="pmagent.orchestra.applying:approve"),
         "orchestra.applied": Operation(perform="pmagent.orchestra.applying:ended", lowers=True),
     },
     commands={
+        "worker": Command("pmagent.cli.worker:worker", "make the attempts of runs of other hosts on this one"),
         "run": Command("pmagent.cli.run:run", "have a task done by tools in sandboxes"),
         "rerun": Command("pmagent.cli.run:rerun", "repeat a run, or what failed in it"),
         "runs": Command("pmagent.cli.jobs:runs", "the runs there were, or one of them"),
@@ -195,7 +199,7 @@ AUDIT: Final = Edge(
             perform="pmagent.jobs.asking:ask_audit", configured="pmagent.audit.source:lies_here", again=True
         ),
         "audit.cancel": Operation(
-            perform="pmagent.jobs.asking:cancel_audit", lowers=True, stops=True, unwritten=True, again=True
+            perform="pmagent.jobs.asking:cancel_audit", lowers=True, stops=True, unwritten=True, again=True, far=True,
         ),
     },
     commands={
@@ -250,7 +254,7 @@ PLA: Final = Edge(
             perform="pmagent.pla.operations:observe", seconds="pmagent.pla.arguments:frame_seconds", configured=True,
             again=True,
         ),
-        "pla.decide": Operation(perform="pmagent.pla.operations:decide", again=True),
+        "pla.decide": Operation(perform="pmagent.pla.operations:decide", again=True, far=True),
         "pla.outcome": Operation(
             perform="pmagent.pla.operations:outcome", seconds="pmagent.pla.arguments:outcome_seconds",
             alone="pmagent.pla.operations:read_alone", looks=True,
@@ -259,18 +263,17 @@ PLA: Final = Edge(
             perform="pmagent.pla.operations:arm", seconds="pmagent.pla.arguments:observed_seconds", again=True
         ),
         "pla.disarm": Operation(
-            perform="pmagent.pla.operations:disarm", lowers=True, stops=True, unwritten=True, again=True
+            perform="pmagent.pla.operations:disarm", lowers=True, stops=True, unwritten=True, again=True, far=True,
         ),
-        "pla.end": Operation(perform="pmagent.pla.operations:end", lowers=True, stops=True, unwritten=True, again=True),
-        "pla.status": Operation(
-            perform="pmagent.pla.operations:status", alone="pmagent.pla.operations:read_alone", looks=True
+        "pla.end": Operation(
+            perform="pmagent.pla.operations:end", lowers=True, stops=True, unwritten=True, again=True, far=True
         ),
-        "pla.list": Operation(
-            perform="pmagent.pla.operations:listing", alone="pmagent.pla.operations:read_alone", looks=True
-        ),
-        "pla.show": Operation(
-            perform="pmagent.pla.operations:show", alone="pmagent.pla.operations:read_alone", looks=True
-        ),
+        **{
+            f"pla.{name}": Operation(
+                perform=f"pmagent.pla.operations:{act}", alone="pmagent.pla.operations:read_alone", looks=True
+            )
+            for name, act in (("status", "status"), ("list", "listing"), ("show", "show"))
+        },
     },
     commands={
         "pla": Commands(
@@ -323,9 +326,9 @@ ALERTS: Final = Edge(
             perform="pmagent.alerts.operations:listing", alone="pmagent.alerts.operations:listing_alone", looks=True
         ),
         "alerts.acknowledge": Operation(
-            perform="pmagent.alerts.operations:acknowledge", lowers=True, unwritten=True, again=True
+            perform="pmagent.alerts.operations:acknowledge", lowers=True, unwritten=True, again=True, far=True,
         ),
-        "alerts.handover": Operation(perform="pmagent.alerts.operations:hand_over", lowers=True, again=True),
+        "alerts.handover": Operation(perform="pmagent.alerts.operations:hand_over", lowers=True, again=True, far=True),
         "notify.test": Operation(
             perform="pmagent.alerts.notifying:send_trial", seconds="pmagent.alerts.notifying:trial_seconds",
             configured=True, unwritten=True,
@@ -368,8 +371,8 @@ GUESTS: Final = Edge(
             perform="pmagent.guests.operations:written", alone="pmagent.guests.operations:written_alone", looks=True
         ),
         "guests.policy_edit": Operation(perform="pmagent.guests.policy_accept:edit"),
-        "guests.answer": Operation(perform="pmagent.guests.operations:answer", again=True),
-        "guests.note": Operation(perform="pmagent.guests.operations:note", lowers=True, again=True),
+        "guests.answer": Operation(perform="pmagent.guests.operations:answer", again=True, far=True),
+        "guests.note": Operation(perform="pmagent.guests.operations:note", lowers=True, again=True, far=True),
         "guests.import": Operation(
             perform="pmagent.guests.importing:perform", seconds="pmagent.guests.importing:seconds", lowers=True,
         ),

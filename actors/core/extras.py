@@ -15,6 +15,7 @@ EXTRAS: Final[Mapping[str, tuple[str, ...]]] = {
     "guests": ("tree-sitter>=0.25,<0.27", "tree-sitter-bash>=0.25,<0.26"),
     "cedar": ("cedarpy>=4.12,<5",),
     "pg": ("psycopg[binary]>=3.3,<4",),
+    "webauthn": ("webauthn>=3.0,<4",),
     "anthropic": ("langchain-anthropic>=1.7,<2",),
     "openai": ("langchain-openai>=1.7,<2",),
     "google": ("langchain-google-genai>=4.4,<5",),

@@ -5,15 +5,16 @@ The database's owner does it once, and again for a later release; it needs no ri
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from pmagent.events.errors import PmagentError
 from pmagent.events.postgres.address import Address
 from pmagent.events.postgres.session import Broken, DatabaseRefused, Failed, Session, sessions
 
-STEPS: Final = ("schema.sql", "blobs.sql", "lease.sql")
+STEPS: Final = ("schema.sql", "blobs.sql", "lease.sql", "requests.sql", "attempts.sql", "fleet.sql")
 """The files that lead from each version of the schema to the next."""
 
 VERSION: Final = len(STEPS)
@@ -21,16 +22,21 @@ VERSION: Final = len(STEPS)
 
 PREPARE: Final = "pmagent log prepare"
 
-_ROLES: Final = ("pm_owner", "pm_writer", "pm_reader")
+_ROLES: Final = ("pm_owner", "pm_writer", "pm_reader", "pm_worker")
 _SECONDS: Final = 60.0
 
 
-def prepare(address: Address, writers: Sequence[str], readers: Sequence[str]) -> bool:
-    """Make what is missing, and let the roles ``writers`` and ``readers``, which exist, write and read logs. Whether
-    the schema was made, or brought up to date, now. Raises Unreachable, DatabaseRefused."""
+def prepare(
+    address: Address, writers: Sequence[str], readers: Sequence[str],
+    operators: Mapping[str, str] = MappingProxyType({}), workers: Sequence[str] = (),
+) -> bool:
+    """Make what is missing, and let the roles ``writers`` and ``readers``, which exist, write and read logs, and
+    ``workers`` claim attempts; ``operators``: role -> the operator whose requests a connection of that role makes ("":
+    nobody's). Whether the schema was made, or brought up to date, now. Raises Unreachable, DatabaseRefused."""
     for session in sessions(address):
         try:
-            return _prepare(session, writers, readers)
+            members = ("pm_writer", writers), ("pm_reader", readers), ("pm_worker", workers)
+            return _prepare(session, members, operators)
         except Failed as failed:
             raise DatabaseRefused(f"{address} cannot be prepared: {failed}", "run it as the owner of the database, "
                                   "with the right to create roles; docs/machines.md") from failed
@@ -41,7 +47,9 @@ def prepare(address: Address, writers: Sequence[str], readers: Sequence[str]) ->
     raise AssertionError("sessions raises where there are none")
 
 
-def _prepare(session: Session, writers: Sequence[str], readers: Sequence[str]) -> bool:
+def _prepare(
+    session: Session, members: Sequence[tuple[str, Sequence[str]]], operators: Mapping[str, str]
+) -> bool:  # fmt: skip
     found = schema_version(session)
     if found > VERSION:
         raise DatabaseRefused(f"{session.host} has schema {found} of a later pmagent", "use that release")
@@ -50,13 +58,14 @@ def _prepare(session: Session, writers: Sequence[str], readers: Sequence[str]) -
     statements += [f"CREATE ROLE {role} NOLOGIN" for role in _ROLES if role not in there]
     if not _is_superuser(session):
         statements.append("GRANT pm_owner TO CURRENT_USER")
-    for group, names in (("pm_writer", writers), ("pm_reader", readers)):
+    for group, names in members:
         statements += [_granting(session, group, name) for name in names]
     if found == 0:
         statements.append("CREATE SCHEMA pm AUTHORIZATION pm_owner")
     statements.append("SET LOCAL ROLE pm_owner")
     for name in STEPS[found:]:
         statements.append(Path(__file__).with_name(name).read_text("utf-8").rstrip("; \n"))
+    statements += [_naming(session, role, operator) for role, operator in operators.items()]
     session.script(";\n".join((*statements, "COMMIT")), _SECONDS)
     _let_see_standbys(session)
     return found < VERSION
@@ -73,6 +82,15 @@ def _let_see_standbys(session: Session) -> None:
 def _granting(session: Session, group: str, name: str) -> str:
     ((quoted,),) = session.ask(b"SELECT quote_ident($1::text)", name)
     return f"GRANT {group} TO {quoted}"
+
+
+def _naming(session: Session, role: str, operator: str) -> str:
+    named = (
+        b"SELECT format('DELETE FROM pm.operator WHERE role = %L', $1::text) || CASE $2::text WHEN '' THEN '' ELSE "
+        b"format('; INSERT INTO pm.operator VALUES (%L, %L)', $1::text, $2::text) END"
+    )
+    ((statements,),) = session.ask(named, role, operator)
+    return str(statements)
 
 
 def _is_superuser(session: Session) -> bool:

@@ -30,6 +30,7 @@ _LOG = Group(
         "verify": Entry("pmagent.cli.log.verify:verify", "check every byte of the log"),
         "export": Entry("pmagent.cli.log.export:export", "the lines as they are stored"),
         "stat": Entry("pmagent.cli.log.stat:stat", "counts, sizes, rates"),
+        "list": Entry("pmagent.cli.log.list:list_logs", "all logs of a database, and who holds them"),
         "copy": Entry("pmagent.cli.log.copy:copy", "move a log to another folder or database, or back it up"),
         "prepare": Entry("pmagent.cli.log.prepare:prepare", "prepare a PostgreSQL database for logs"),
         "accept-restore": Entry(
@@ -51,6 +52,7 @@ _OPERATORS = Group("operators", help="The operators of the console, and their ro
     "list": Entry("pmagent.cli.console:listing", "names, roles"),
     "role": Entry("pmagent.cli.console:role", "view or approve"),
     "secret": Entry("pmagent.cli.console:secret", "another secret, or none"),
+    "passkeys": Entry("pmagent.cli.console:passkeys", "an operator's passkeys; remove one"),
     "remove": Entry("pmagent.cli.console:remove", "let somebody in no more"),
 })
 

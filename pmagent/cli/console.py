@@ -88,6 +88,7 @@ def listing(app: App, format: str) -> int:
         return 0
     for operator in known.values():
         secret = "secret" if operator.secret is not None else "one-time addresses only"
+        secret += f", {len(operator.passkeys)} passkeys" if operator.passkeys else ""
         app.output.line(f"{operator.name:<24}  {operator.role:<7}  {secret}")
     if not known:
         app.output.line("there are none yet; pmagent operators add NAME, or pmagent console adds you")
@@ -133,6 +134,30 @@ def remove(app: App, name: str, format: str) -> int:
     file = _paths(app).operators
     operators.named(file, name)
     _tell(app, format, operators.remove(file, name), "removed", None)
+    return 0
+
+
+@command("pmagent operators passkeys ada", "pmagent operators passkeys ada --remove mV5x")
+@click.argument("name")
+@click.option("--remove", "gone", metavar="ID", help="Remove this passkey; the beginning of its id is enough.")
+def passkeys(app: App, name: str, gone: str | None, format: str) -> int:
+    """The passkeys of the operator NAME. To remove one ends the open sessions of this name.
+
+    The console adds them: pmagent console, page Passkeys, with [console] passkeys = "offered" or "required"."""
+    from pmagent.console.auth import operators
+
+    file = _paths(app).operators
+    operators.named(file, name)
+    if gone is not None:
+        operators.remove_passkey(file, name, gone)
+    kept = operators.named(file, name).passkeys
+    if format == "json":
+        app.output.document({"passkeys": [{"id": one.id, "name": one.name, "added": one.added} for one in kept]})
+        return 0
+    for one in kept:
+        app.output.line(f"{one.id[:16]:<18}{one.name}, added {app.output.moment(one.added)}")
+    if not kept:
+        app.output.line(f"{name} has no passkey")
     return 0
 
 

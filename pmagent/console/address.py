@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -58,6 +60,28 @@ def bound(settings: ConsoleSettings, paths: ConsolePaths) -> tuple[socket.socket
         raise
     port = listener.getsockname()[1]
     return listener, Address(os.getpid(), f"http://{LOOPBACK}:{port}", port)
+
+
+@contextmanager
+def alone_at_localhost(address: Address, settings: ConsoleSettings) -> Iterator[None]:
+    """Keep [::1] at our port from everybody while the block runs, where passkeys are used: for ``localhost`` a browser
+    asks there first. Nothing listens there, so it comes to us. Raises PortTaken: another program has it."""
+    if settings.passkeys == "off" or not address.port:
+        yield
+        return
+    try:
+        held = socket.socket(socket.AF_INET6, socket.SOCK_STREAM)
+    except OSError:  # there is no IPv6 here, for nobody
+        yield
+        return
+    with held:
+        try:
+            held.bind(("::1", address.port))
+        except OSError as error:
+            if error.errno != errno.EADDRNOTAVAIL:
+                what = f"port {address.port} of [::1] is another program's, to which a browser would go for localhost"
+                raise PortTaken(what, "give another under [console] port, or set passkeys = \"off\"") from error
+        yield
 
 
 def _unix(paths: ConsolePaths) -> tuple[socket.socket, Address]:

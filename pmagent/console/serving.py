@@ -14,7 +14,7 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from pmagent.console.address import Address, bound, tell
+from pmagent.console.address import Address, alone_at_localhost, bound, tell
 from pmagent.console.app import Positioned, application
 from pmagent.console.auth.entrance import Entrance
 from pmagent.console.auth.guard import Guard
@@ -102,7 +102,7 @@ async def serve(workspace: Path, ended: anyio.Event, ready: Callable[[Address], 
     context = PageContext(workspace)
     context.paths.prepare()
     listener, address = bound(settings, context.paths)
-    with listener:
+    with listener, alone_at_localhost(address, settings):
         streams = Streams(Feed(context.layout.store.reader, context.pulse), ended)
         config = uvicorn.Config(
             guarded(context, settings, address, streams), http=_OwnUserOnly, ws="none", lifespan="off", log_config=None,

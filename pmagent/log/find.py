@@ -16,15 +16,23 @@ _DECISION: Final = re.compile(r"([1-9][0-9]{0,17})\.[^.]+\.[0-9]+")
 _CHUNK_BYTES: Final = 1 << 20
 
 
+class NotYetFound(NotFound):
+    """There was no time to look further; ``position`` is where to go on."""
+
+    def __init__(self, wanted: str, position: int) -> None:
+        super().__init__(f"there is no event {wanted[:200]!r} before position {position}", "look further from there on")
+        self.position = position
+
+
 def _always() -> bool:
     return True
 
 
-def position_of(storage: StorageReader, named: str, going: Callable[[], bool] = _always) -> int:
+def position_of(storage: StorageReader, named: str, going: Callable[[], bool] = _always, begin: int = 1) -> int:
     """The position of the event that ``named`` means: a position, or an id (``id:…`` for one that is a number), which
-    is looked for as long as ``going`` says so.
+    is looked for from ``begin`` on as long as ``going`` says so.
 
-    Raises NotFound, CorruptLog.
+    Raises NotFound (NotYetFound), CorruptLog.
     """
     end = storage.tail().position
     if re.fullmatch(r"[0-9]{1,18}", named, re.ASCII):
@@ -34,7 +42,7 @@ def position_of(storage: StorageReader, named: str, going: Callable[[], bool] = 
     wanted = named.removeprefix("id:")
     decision = _DECISION.fullmatch(wanted)
     start = int(decision[1]) if decision else 1  # a decision stands behind what caused it
-    return _searched(storage, wanted, start if start <= end else 1, going)
+    return _searched(storage, wanted, max(begin, start if start <= end else 1), going)
 
 
 def _searched(storage: StorageReader, wanted: str, position: int, going: Callable[[], bool]) -> int:
@@ -50,6 +58,5 @@ def _searched(storage: StorageReader, wanted: str, position: int, going: Callabl
             at = chunk.find(needle, chunk.index(b"\n", at))
         position += chunk.count(b"\n")
         if not going():
-            what = f"there is no event {wanted[:200]!r} before position {position}; there was no time to look further"
-            raise NotFound(what, "pmagent log show looks as long as it takes")
+            raise NotYetFound(wanted, position)
     raise NotFound(f"the log has no event {wanted!r}", "give the whole id; pmagent log tail --grep finds it")

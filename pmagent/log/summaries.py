@@ -46,6 +46,7 @@ _CORE: Final[dict[str, Line]] = {
     "actor.halted": "{name} halted on event {input}: {error} in {place}",
     "actor.resumed": "{name} may decide again",
     "console.checked": "{operator_id} had the {what} checked: exit code {exit_code}",
+    "console.passkey_added": "{operator_id} adds the passkey {by} ({reason})",
     "console.refused": _not_let_in,
     "console.signed_in": "{operator_id} signed in by {by}",
     "console.signed_out": "{operator_id} signed out",

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 import anyio
+import anyio.to_thread
 import msgspec
 from anyio.abc import SocketAttribute
 from anyio.streams.buffered import BufferedByteReceiveStream
@@ -98,12 +99,16 @@ class Unanswered(DaemonUnreachable):
 async def call_daemon(
     layout: Layout, name: str, arguments: dict[str, Any], seconds: float = REPLY_SECONDS, say: Say = unheard
 ) -> Answer:
-    """Perform an operation through the daemon, which may take ``seconds`` to answer as long as it says that it works
-    on it. ``say`` is told what keeps it waiting.
+    """Perform an operation through the daemon, where it is elsewhere through the log's database. It may take
+    ``seconds`` to answer as long as it says that it works on it. ``say`` is told what keeps it waiting.
 
     Raises DaemonStarting, Unanswered, DaemonUnreachable (HolderGone: asking again, with the same request id, is
     harmless and may succeed), RemoteError (what the daemon met), BadMessage.
     """
+    if layout.evidence.database and (holder := layout.store.holder()).elsewhere and holder.live:
+        from pmagent.service.far import ask_holder
+
+        return await anyio.to_thread.run_sync(ask_holder, layout.workspace, holder.note, name, arguments, seconds)
     message = msgspec.json.encode(Request(name, arguments, heartbeat=True)) + b"\n"
     if len(message) > REQUEST_BYTES_MAX:
         raise BadMessage(f"the request is longer than {REQUEST_BYTES_MAX} bytes", "ask for less at once")

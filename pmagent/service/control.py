@@ -12,6 +12,7 @@ from msgspec import Meta
 from pmagent.contracts.control import (
     Checked,
     OperatorId,
+    PasskeyAdded,
     PauseRequested,
     ResumeRequested,
     SignedIn,
@@ -45,7 +46,7 @@ class _Arguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 class _Note(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     operator: Annotated[str, Meta(max_length=64)]
-    what: Literal["signed_in", "signed_out", "refused"]
+    what: Literal["signed_in", "signed_out", "refused", "passkey_added"]
     by: Annotated[str, Meta(max_length=32)] = ""
     reason: Why = ""
 
@@ -73,6 +74,8 @@ async def note(host: Host, arguments: dict[str, Any]) -> Answer:
         made = SignedIn(operator_id=asked.operator, by=asked.by)
     elif asked.what == "signed_out":
         made = SignedOut(operator_id=asked.operator, by=asked.by)
+    elif asked.what == "passkey_added":
+        made = PasskeyAdded(operator_id=asked.operator, by=asked.by, reason=asked.reason)
     else:
         made = SignInRefused(operator_id=asked.operator, by=asked.by, reason=asked.reason)
     draft = await anyio.to_thread.run_sync(host.drafted, made, _request(arguments, NOTE))

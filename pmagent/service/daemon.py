@@ -289,14 +289,14 @@ async def _answer(host: Host, client: socket.socket, content: bytearray, connect
                     _log.warning(what, operation=request.operation, request=request.arguments.get("request", ""))
                 return
             with _beating(client) if request.heartbeat else nullcontext():
-                reply = await _reply(host, request)
+                reply = await reply_to(host, request)
         except EOFError:
             return  # somebody only looked whether we answer, or went away
         except TimeoutError:
             _log.warning("a client sent no request in time")
             return
         except BadMessage as error:
-            reply = _failure(error)
+            reply = failure_of(error)
         await _send(client, json_bytes(reply) + b"\n")
     except ConnectionError:
         _log.warning("a client went away before its answer")
@@ -394,11 +394,12 @@ def _taken(seconds: float) -> bytes:
 _TAKEN: Final = _taken(0.0)
 
 
-async def _reply(host: Host, request: Request) -> Reply:
+async def reply_to(host: Host, request: Request) -> Reply:
+    """Perform what is asked for; whatever goes wrong is a reply, too."""
     try:
         answer = await perform(host, request.operation, request.arguments)
     except PmagentError as error:
-        return _failure(error)
+        return failure_of(error)
     except Exception as error:  # noqa: BLE001 - a bug in one operation is its asker's news, and nobody else's end
         kind, place = describe_failure(error)
         _log.exception("a bug in pmagent", operation=request.operation)
@@ -411,5 +412,6 @@ def _replied(answer: Answer) -> Reply:
     return Reply(document=answer.document, exit_code=answer.exit_code, warnings=answer.warnings)
 
 
-def _failure(error: PmagentError) -> Reply:
+def failure_of(error: PmagentError) -> Reply:
+    """An error as a reply."""
     return Reply(failure=Failure(type(error).__name__, error.message, error.hint, error.exit_code))

@@ -26,6 +26,7 @@ from pmagent.actors.core.area import load
 from pmagent.actors.core.engine import Output
 from pmagent.actors.core.intake import Intake
 from pmagent.actors.core.ledger import Unfinished
+from pmagent.actors.core.performing import Elsewhere
 from pmagent.actors.core.runtime import Runtime
 from pmagent.actors.registry import all_actors, libraries
 from pmagent.actors.sandbox.orphans import sweep
@@ -358,8 +359,12 @@ async def _live(
     unfinished = engine.effects.unfinished()
     completed = engine.complete(io.now())
     made = performers_of(EDGES, resources)
+    elsewhere = None if adopting else next((one for one in resources if isinstance(one, Elsewhere)), None)
+    if elsewhere is not None:
+        elsewhere.join(store, engine.effects)
     performed = dict.fromkeys(made, _end_adopted) if adopting else made
-    runtime = Runtime(engine, storage, performed, intake, io, held.live if held is not None else None)
+    live = held.live if held is not None else None
+    runtime = Runtime(engine, storage, performed, intake, io, live, elsewhere)
     host = Host(layout, runtime, documents, storage, blobs, resources, keeper)
     host.writer.unwritten = old.unwritten
     host.writer.must_write = must_write

@@ -22,7 +22,6 @@ from pmagent.actors.core.area import load
 from pmagent.edge import Operation
 from pmagent.edges import AREA_OF, OPERATIONS
 from pmagent.events.errors import LogLocked, NotFound, PmagentError
-from pmagent.events.store import Holder
 from pmagent.exitcodes import Exit
 from pmagent.flat import flat_errors
 from pmagent.service.answer import Answer, BadOperation, OutcomeOpen
@@ -49,10 +48,6 @@ if TYPE_CHECKING:
 
 class NotInstalled(PmagentError, exit_code=2):
     """The operation's area lacks libraries that take part in its decisions; nothing was recorded."""
-
-
-class HeldElsewhere(PmagentError, exit_code=5):
-    """The log is held on another machine, and this cannot be asked from here."""
 
 
 async def status(host: Host, _: dict[str, Any]) -> Answer:
@@ -199,8 +194,8 @@ def call(workspace: Path, name: str, arguments: dict[str, Any] | None = None, sa
     while True:
         try:
             holder = layout.store.holder()
-            if holder.live and holder.elsewhere:
-                return _asked_elsewhere(workspace, name, arguments, holder)
+            if holder.live and holder.elsewhere and name in LOOKING:
+                return _looked(workspace, name, arguments)
             if holder.live and not _only_reads_during_job(layout, name):
                 with flat_errors():
                     seconds = _answer_seconds(name, arguments)
@@ -216,14 +211,10 @@ def call(workspace: Path, name: str, arguments: dict[str, Any] | None = None, sa
             return _as_logged(workspace, name, arguments, error, say)
 
 
-def _asked_elsewhere(workspace: Path, name: str, arguments: dict[str, Any], holder: Holder) -> Answer:
-    """The answer to a request while the log is held elsewhere."""
-    if name not in LOOKING:
-        raise HeldElsewhere(f"the log is held by {holder.note}", "ask there")
+def _looked(workspace: Path, name: str, arguments: dict[str, Any]) -> Answer:
+    """The log's answer while another machine holds it."""
     answer = _without_daemon(workspace, name, arguments)
-    return Answer(
-        document={**answer.document, "daemon": "elsewhere"}, exit_code=answer.exit_code, warnings=answer.warnings
-    )
+    return msgspec.structs.replace(answer, document={**answer.document, "daemon": "elsewhere"})
 
 
 def _as_logged(

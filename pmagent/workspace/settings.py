@@ -152,6 +152,10 @@ class ConsoleSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         int, Meta(ge=0, le=65_535, description="the loopback port; 0: any, and the same one from then on")
     ] = 0
     hours: Annotated[float, Meta(gt=0, le=720, description="hours after which one has to sign in again")] = 12.0
+    passkeys: Annotated[
+        Literal["off", "offered", "required"],
+        Meta(description="whether operators may sign in with passkeys, or need one to approve; extra webauthn"),
+    ] = "off"
 
 
 Variable = Annotated[str, Meta(pattern=r"^([A-Za-z_][A-Za-z0-9_]*)?$")]

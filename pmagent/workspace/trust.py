@@ -49,6 +49,7 @@ _NARROWEST: Final[dict[str, object]] = {
     "kernel.surfaces": "required",
     "reasoning.engine": "rules", "pla.credentials": "refuse", "pla.two_persons": True, "pla.device_serial": None,
     "notifications.smtp_tls": "starttls", "storage.replicated": True,
+    "console.passkeys": "required",
 }  # fmt: skip
 """The value of a setting that gives least, where that is not "" or false."""
 _PRICES: Final = ("input_usd", "output_usd")

@@ -3,23 +3,19 @@ registry of its own; they share nothing but the database."""
 
 from __future__ import annotations
 
-import os
-import select
-import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
-import msgspec
 import pytest
 
-from pmagent.events.store import is_address
 from tests.support import warm
-from tests.support.commands import PMAGENT, SECONDS, Ran, clean_environment
-from tests.support.postgres import Server, one_server, until
+from tests.support.commands import PMAGENT, SECONDS, clean_environment
+from tests.support.machines import Machine, says
+from tests.support.postgres import WRITER, Proxy, Server, one_server, until
+from tests.support.sandboxes import needs_sandbox
 
 LEASE_MS = 3000
 
@@ -32,65 +28,11 @@ def server() -> Iterator[Server]:
         yield made
 
 
-class Machine:
-    """A workspace on a machine of its own, as far as pmagent can tell: with its own registry of this user."""
-
-    def __init__(self, folder: Path, source: Path, address: str) -> None:
-        assert is_address(address)
-        self.workspace = folder / "workspace"
-        shutil.copytree(source, self.workspace, ignore=shutil.ignore_patterns("data"))
-        (self.workspace / ".pmagent").mkdir(exist_ok=True)
-        config = self.workspace / ".pmagent/config.toml"
-        with config.open("a") as file:
-            file.write(f'\n[storage]\nlog = "{address}"\nreplicated = false\n')
-        self.environ = clean_environment(XDG_STATE_HOME=str(folder / "state"))
-        assert self.run("trust", "--yes").code == 0
-
-    def run(self, *arguments: str) -> Ran:
-        """Run a command there."""
-        done = warm.run(
-            [*PMAGENT, *arguments], cwd=self.workspace, env=self.environ, capture_output=True, check=False,
-            stdin=subprocess.DEVNULL, timeout=SECONDS,
-        )  # fmt: skip
-        return Ran(done.returncode, done.stdout, done.stderr)
-
-    @contextmanager
-    def up(self, *options: str) -> Iterator[subprocess.Popen[bytes]]:
-        """A daemon there, for the length of the block."""
-        process = warm.Popen(
-            [*PMAGENT, "up", *options], cwd=self.workspace, env=self.environ, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
-        try:
-            yield process
-        finally:
-            if process.poll() is None:
-                process.kill()
-            process.communicate(timeout=SECONDS)
-
-    def status(self) -> dict[str, Any]:
-        """What ``pmagent status`` says there."""
-        ran = self.run("status", "--format", "json")
-        assert ran.code == 0, ran.errors
-        document: dict[str, Any] = ran.document
-        return document
-
-    def facts(self, kind: str) -> list[dict[str, Any]]:
-        """The events of a type, as this machine reads them."""
-        ran = self.run("log", "tail", "-n", "all", "--type", kind, "--format", "json")
-        assert ran.code == 0, ran.errors
-        return [msgspec.json.decode(line) for line in ran.lines]
-
-
-def says(process: subprocess.Popen[bytes], text: str) -> None:
-    """Wait until a daemon has said this on stderr."""
-    assert process.stderr is not None
-    heard = b""
-    while text.encode() not in heard:
-        assert select.select([process.stderr], [], [], SECONDS)[0], heard.decode()
-        more = os.read(process.stderr.fileno(), 65536)
-        assert more, heard.decode()
-        heard += more
+@pytest.fixture(autouse=True)
+def allowed(workspace: Path) -> None:
+    """The tasks of these workspaces may sleep, and none is tried again."""
+    text = 'version: "1.0"\nwhitelist_tools: [echo, sleep]\nretries: {max: 0}\n'
+    (workspace / "orchestra.config.yaml").write_text(text)
 
 
 @pytest.fixture
@@ -118,6 +60,9 @@ def test_a_standby_follows_and_takes_over_from_a_holder_that_lets_go(two: tuple[
             assert (seen["daemon"], f"pid {holder.pid} " in seen["holder"]) == ("elsewhere", True)
             assert seen["lease"]["released"] is False
             assert 0 < seen["lease"]["left_s"] <= LEASE_MS / 1000
+            checks = second.run("doctor", "--format", "json").document["checks"]
+            (daemon,) = (one for one in checks if one["name"] == "daemon")
+            assert (daemon["state"], "on another machine" in daemon["text"]) == ("ok", True)
             holder.send_signal(signal.SIGTERM)
             says(standby, "ready;")
             assert holder.wait(SECONDS) == 0
@@ -130,6 +75,85 @@ def test_a_standby_follows_and_takes_over_from_a_holder_that_lets_go(two: tuple[
         assert standby.wait(SECONDS) == 0
     assert second.run("replay").code == 0
     assert second.status()["daemon"] == "none"
+
+
+def processes_of(seconds: int) -> int:
+    """How many programs of tasks run that sleep for just so long."""
+    found = 0
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            program, *arguments = path.read_bytes().split(b"\0")
+            found += program.endswith(b"/sleep") and arguments[:1] == [b"%d" % seconds]
+    return found
+
+
+def sleeping(machine: Machine, count: int, seconds: int) -> None:
+    """Have so many tasks run there, all at once."""
+    tasks = "\n".join(
+        f'- {{task_id: t{number}, intent: wait, tools: [sleep], inputs: {{args: ["{seconds}"]}}}}'
+        for number in range(count)
+    )
+    (machine.workspace / "plan.yaml").write_text(tasks)
+    asked = machine.run("run", "Wait", "--plan", "plan.yaml", "--detach", "--concurrency", str(count))
+    assert asked.code == 0, asked.errors
+    until(lambda: processes_of(seconds) >= count, "all tasks run")
+
+
+def check_cut_off(machine: Machine, count: int) -> None:
+    """What the holder before left open was judged once, and nothing of it began again."""
+    until(lambda: len(machine.facts("effect.interrupted")) >= count, "what was open is judged")
+    requested = [one["position"] for one in machine.facts("task.attempt_requested")]
+    ended = [one["data"]["request"] for one in machine.facts("effect.interrupted")]
+    assert sorted(ended) == sorted(set(requested)), "each was cut off once, and none was asked for again"
+    assert machine.run("log", "verify").code == 0
+    assert machine.run("replay").code == 0
+
+
+@needs_sandbox
+@pytest.mark.slow
+def test_a_holder_that_is_killed_while_a_hundred_tasks_run_is_followed_and_nothing_runs_twice(
+    two: tuple[Machine, Machine],
+) -> None:
+    first, second = two
+    with first.up() as holder:
+        says(holder, "ready;")
+        with second.up("--standby") as standby:
+            says(standby, "standing by")
+            sleeping(first, 100, 61_001)
+            holder.kill()
+            says(standby, "ready;")
+            check_cut_off(second, 100)
+            assert processes_of(61_001) == 0
+            assert [one["data"]["why"] for one in second.facts("log.taken_over")] == ["lost"]
+
+
+@needs_sandbox
+@pytest.mark.slow
+def test_a_holder_that_is_cut_off_from_its_database_ends_its_tasks_before_the_next_one_acts(
+    server: Server, workspace: Path, tmp_path: Path
+) -> None:
+    folder = server.folder.parent / "proxy"
+    folder.mkdir()
+    proxy, direct = Proxy(server, folder), server.new_log()
+    through = f"postgresql:///postgres?host={folder}&user={WRITER}#{direct.log}"
+    first, second = (
+        Machine(tmp_path / name, workspace, address) for name, address in (("a", through), ("b", str(direct)))
+    )
+    try:
+        with first.up() as holder:
+            says(holder, "ready;")
+            with second.up("--standby") as standby:
+                says(standby, "standing by")
+                sleeping(first, 1, 61_002)
+                proxy.silence()
+                says(standby, "ready;")
+                check_cut_off(second, 1)
+                assert processes_of(61_002) == 0, "it runs beside its successor"
+                proxy.speak()
+                assert holder.wait(SECONDS) != 0
+                assert [one["data"]["why"] for one in second.facts("log.taken_over")] == ["expired"]
+    finally:
+        proxy.close()
 
 
 def test_a_standby_is_stopped_in_order_and_leaves_no_trace(two: tuple[Machine, Machine], server: Server) -> None:

@@ -16,6 +16,7 @@ from pmagent.events.postgres.address import Address
 from pmagent.events.postgres.session import DatabaseRefused, Unreachable
 from pmagent.events.postgres.store import PostgresLog
 from tests.integration.test_postgres_log import fill
+from tests.support.certificates import Authority
 from tests.support.postgres import WRITER, Server, one_server, until
 
 BOUNCER = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
@@ -26,41 +27,17 @@ HERE = "127.{}.{}.{}".format(*os.urandom(3))
 
 
 @pytest.fixture(scope="module")
-def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An authority (``ca.crt``), and certificates of it for ``localhost`` and for another host."""
-    folder = tmp_path_factory.mktemp("certificates")
-
-    def openssl(*words: str) -> None:
-        subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True, timeout=60)
-
-    for name in ("ca", "stranger"):
-        openssl(
-            "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
-            "-subj", f"/CN={name}", "-keyout", f"{name}.key", "-out", f"{name}.crt",
-        )
-    for name in ("localhost", "elsewhere"):
-        openssl(
-            "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={name}",
-            "-addext", f"subjectAltName=DNS:{name}", "-keyout", f"{name}.key", "-out", f"{name}.csr",
-        )
-        openssl(
-            "x509", "-req", "-in", f"{name}.csr", "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2",
-            "-copy_extensions", "copy", "-out", f"{name}.crt",
-        )
-    return folder
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    """The authority that certifies the server."""
+    return Authority(tmp_path_factory.mktemp("authority"))
 
 
 @pytest.fixture(scope="module")
-def server(certificates: Path) -> Iterator[Server]:
+def server(authority: Authority) -> Iterator[Server]:
     """A server that also listens at ``HERE``, by TLS."""
     with one_server() as made:
-        made.stop()
-        for name in certificates.iterdir():
-            kept = made.folder / name.name
-            shutil.copy(name, kept)
-            kept.chmod(0o600)
-            if os.getuid() == 0:
-                shutil.chown(kept, "postgres")
+        for host in ("localhost", "elsewhere"):
+            authority.certify(f"DNS:{host}", made.folder, owner="postgres")
         listen(made, "localhost")
         yield made
 
@@ -75,24 +52,24 @@ def listen(server: Server, host: str) -> None:
     server.start()
 
 
-def by_network(server: Server, authority: Path, **more: str) -> PostgresLog:
+def by_network(server: Server, root: Path, **more: str) -> PostgresLog:
     """A new log of it, by TLS."""
-    given = {"hostaddr": HERE, "sslmode": "verify-full", "sslrootcert": str(authority), **more}
+    given = {"hostaddr": HERE, "sslmode": "verify-full", "sslrootcert": str(root), **more}
     words = "&".join(f"{name}={value}" for name, value in given.items())
     address = Address(f"postgresql://{WRITER}@localhost/postgres?{words}", server.new_log().log)
     return PostgresLog(address, server.folder, replicated=False)
 
 
-def test_a_server_is_known_by_its_certificate(server: Server, certificates: Path) -> None:
-    assert fill(by_network(server, certificates / "ca.crt"), (1, 2))
+def test_a_server_is_known_by_its_certificate(server: Server, authority: Authority, tmp_path: Path) -> None:
+    assert fill(by_network(server, authority.root), (1, 2))
     with pytest.raises(Unreachable, match="certificate verify failed"):
-        fill(by_network(server, certificates / "stranger.crt"), (1,))
+        fill(by_network(server, Authority(tmp_path).root), (1,))
     for mode in ("require", "verify-ca", "prefer", "disable"):
         with pytest.raises(DatabaseRefused, match="verify-full"):
-            fill(by_network(server, certificates / "ca.crt", sslmode=mode), (1,))
+            fill(by_network(server, authority.root, sslmode=mode), (1,))
     listen(server, "elsewhere")
     with pytest.raises(Unreachable, match="does not match host name"):
-        fill(by_network(server, certificates / "ca.crt"), (1,))
+        fill(by_network(server, authority.root), (1,))
     listen(server, "localhost")
 
 

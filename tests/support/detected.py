@@ -3,10 +3,30 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterator
 
 from pmagent.actors.audit.detectors.code.parse import parsed
 from pmagent.actors.audit.detectors.code.source import Detector, Source
+from pmagent.actors.audit.detectors.code.state import StateReader
+from pmagent.actors.audit.detectors.code.table import TableReader
 from pmagent.contracts.audit_facts import Finding
+
+
+class Table:
+    """The detectors' table over some files, with the classes of their code: the findings whose goals begin so."""
+
+    def __init__(self, *goals: str) -> None:
+        self._goals = goals
+        self._table, self._state = TableReader(), StateReader()
+        self.examined = self._table.examined
+
+    def take(self, source: Source) -> None:
+        self._table.take(source)
+        self._state.take(source)
+
+    def findings(self) -> Iterator[Finding]:
+        self._table.settle(self._state.classes)
+        return (one for one in (*self._table.findings(), *self._table.settings) if one.goal.startswith(self._goals))
 
 
 def source(text: str, path: str = "app/main.py") -> Source:

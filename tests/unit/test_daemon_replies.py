@@ -34,7 +34,7 @@ async def reply_of(monkeypatch: pytest.MonkeyPatch, error: Exception) -> Reply:
         raise error
 
     monkeypatch.setitem(OPERATIONS, "fails", Operation(perform=fails))
-    return await daemon._reply(NOBODY, Request("fails", {}))
+    return await daemon.reply_to(NOBODY, Request("fails", {}))
 
 
 async def test_a_bug_in_an_operation_is_its_askers_answer_and_names_no_text(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,7 +52,7 @@ async def test_the_daemon_answers_it_and_goes_on(way: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(OPERATIONS, "says", Operation(perform=says))
         host: Any = SimpleNamespace(layout=Layout(Path("/")))
-        sent = json_bytes(await daemon._reply(host, Request("says", {})))
+        sent = json_bytes(await daemon.reply_to(host, Request("says", {})))
     reply = msgspec.json.decode(sent, type=Reply)
     assert (reply.failure is not None) == (way in ("error", "bug"))
 

@@ -24,18 +24,20 @@ import structlog
 from pmagent.console.auth import invites, operators, passwords
 from pmagent.console.auth.limits import Bucket
 from pmagent.console.auth.operators import BadOperators, Operator, Role
-from pmagent.console.auth.sessions import Session, Sessions
+from pmagent.console.auth.passkeys import BadPasskey, Passkeys
+from pmagent.console.auth.sessions import By, Session, Sessions
 from pmagent.console.auth.tokens import csrf_of
 from pmagent.console.paths import ConsolePaths
 from pmagent.events.errors import PmagentError
 from pmagent.events.event import format_time
 from pmagent.workspace.settings import ConsoleSettings
 
-What = Literal["signed_in", "signed_out", "refused"]
-By = Literal["link", "secret"]
+What = Literal["signed_in", "signed_out", "refused", "passkey_added"]
 Note = Callable[[str, str, str, str], Awaitable[None]]
 """Records operator ("": it is not known who), what, by, reason; raises PmagentError where that fails."""
 
+CONFIRMED_SECONDS: Final = 600.0
+"""So long after a passkey was used its operator may approve, where one is required."""
 DERIVATIONS: Final = 1
 """So many secrets are compared at once: each takes 32 MiB, and a processor."""
 
@@ -44,7 +46,8 @@ _log = structlog.get_logger("pmagent")
 
 class Visitor(msgspec.Struct, frozen=True):
     """A signed-in person: role, session (the SHA-256 of the cookie's value), with what its forms carry, since when (as
-    the log writes times), and whether by the secret: a one-time address proves only who could run ``pmagent``."""
+    the log writes times), and whether by the secret or a passkey: a one-time address proves only who could run
+    ``pmagent``. ``confirmed``: has used a passkey lately; ``due``: has to, before approving anything."""
 
     operator: str
     role: Role
@@ -52,6 +55,8 @@ class Visitor(msgspec.Struct, frozen=True):
     csrf: str
     since: str
     by_secret: bool = False
+    confirmed: bool = False
+    due: bool = False
 
 
 class Entered(msgspec.Struct, frozen=True):
@@ -83,6 +88,7 @@ class Entrance:
         steady: Callable[[], float] = time.monotonic,
     ) -> None:
         self._paths = paths
+        self.passkeys = Passkeys(settings.passkeys, steady)
         self._note = note
         self._clock = clock
         self._register = Register(paths.operators)
@@ -148,7 +154,48 @@ class Entrance:
         if operator is None or operator.issue != session.issue:
             self._sessions.end(session.sha256)
             return None
-        return _visitor(operator, session, cookie)
+        return self._visitor(operator, session, cookie)
+
+    async def sign_in_by_passkey(self, host: str, challenge: str, answer: str, before: str = "") -> Entered:
+        """By a passkey, at a page that was called ``host``. Raises as ``enter``, and NoPasskeys."""
+        if wait := self._tries.take():
+            await self._refuse("", "passkey", "too many tries")
+            raise _later("there were too many tries to sign in", wait)
+        try:
+            known = self._register.operators().values()
+            operator, key, count = self.passkeys.answered("enter", "", host, challenge, answer, known)
+            await self._count(operator, key.id, count)
+        except (BadPasskey, operators.NoSuchOperator) as error:
+            await self._refuse("", "passkey", error.message)
+            raise NotAdmitted(f"{error.message[0].upper()}{error.message[1:]}.", error.hint) from error
+        return await self._admit(operator, "passkey", before)
+
+    async def add_passkey(self, visitor: Visitor, host: str, challenge: str, answer: str, name: str) -> None:
+        """A passkey of the visitor's. What is not in the log is none. Raises NoPasskeys, BadPasskey, NoSuchOperator,
+        BadOperators, OSError, and what ``note`` raises."""
+        now = format_time(datetime.fromtimestamp(self._clock(), UTC))
+        made = self.passkeys.added(visitor.session, host, challenge, answer, name, now)
+        await anyio.to_thread.run_sync(operators.may_have, self._paths.operators, visitor.operator, made)
+        await self._note(visitor.operator, "passkey_added", name, made.id[:16])
+        await anyio.to_thread.run_sync(operators.add_passkey, self._paths.operators, visitor.operator, made)
+
+    async def confirm(self, visitor: Visitor, host: str, challenge: str, answer: str) -> None:
+        """The visitor has used a passkey of theirs; they may approve for a while. Raises as ``add_passkey``."""
+        own = [self.operator(visitor)]
+        operator, key, count = self.passkeys.answered("confirm", visitor.session, host, challenge, answer, own)
+        await self._count(operator, key.id, count)
+        self._sessions.confirm(visitor.session)
+        await self._sessions.keep()
+
+    def operator(self, visitor: Visitor) -> Operator:
+        """The visitor, as the operators' file has them. Raises NoSuchOperator, BadOperators, OSError."""
+        found = self._register.operators().get(visitor.operator)
+        if found is None:
+            raise operators.NoSuchOperator(f"there is no operator {visitor.operator} any more", "")
+        return found
+
+    async def _count(self, operator: Operator, id: str, count: int) -> None:
+        await anyio.to_thread.run_sync(operators.count_passkey, self._paths.operators, operator.name, id, count)
 
     async def sign_out(self, visitor: Visitor) -> None:
         """End the session; it is over whatever is raised. Raises OSError, and what ``note`` raises."""
@@ -177,7 +224,15 @@ class Entrance:
         except OSError:
             self._sessions.end(session.sha256)
             raise
-        return Entered(cookie, _visitor(operator, session, cookie))
+        return Entered(cookie, self._visitor(operator, session, cookie))
+
+    def _visitor(self, operator: Operator, session: Session, cookie: str) -> Visitor:
+        since = format_time(datetime.fromtimestamp(session.created, UTC))
+        confirmed = 0 <= self._clock() - session.confirmed < CONFIRMED_SECONDS
+        return Visitor(
+            operator.name, operator.role, session.sha256, csrf_of(cookie), since, session.by != "link", confirmed,
+            due=self.passkeys.wanted == "required" and not confirmed,
+        )  # fmt: skip
 
     async def _refuse(self, name: str, by: By, reason: str) -> None:
         """Record a refusal: some in a minute; the others are counted, and told of with the next. A name that no
@@ -227,11 +282,6 @@ class Register:
             found.st_dev, found.st_ino, found.st_mode, found.st_uid, found.st_nlink, found.st_size, found.st_mtime_ns,
             found.st_ctime_ns,
         )
-
-
-def _visitor(operator: Operator, session: Session, cookie: str) -> Visitor:
-    since = format_time(datetime.fromtimestamp(session.created, UTC))
-    return Visitor(operator.name, operator.role, session.sha256, csrf_of(cookie), since, session.by == "secret")
 
 
 def _later(what: str, wait: float) -> NotAdmitted:

@@ -37,9 +37,9 @@ CSRF: Final = "csrf"
 LOOK_SECONDS: Final = 2.0
 """So often a live connection is held to its session: who signed out hears nothing more."""
 
-OPEN: Final = ("/enter", "/sign-in", "/sign-out")
+OPEN: Final = ("/enter", "/sign-in", "/sign-in/passkey", "/sign-out")
 """Pages without a session, beside /static/."""
-OPEN_TO_VIEW: Final = ("/sign-in", "/sign-out", "/theme", "/control/pause", "/control/disarm")
+OPEN_TO_VIEW: Final = ("/sign-in", "/sign-in/passkey", "/sign-out", "/theme", "/control/pause", "/control/disarm")
 """Posts of somebody who may not approve: how that person sees the pages; and an emergency stop, which is everybody's
 (docs/design.md §18.2)."""
 STOPPING: Final = ("/sign-out", "/control/pause", "/control/disarm", "/control/end")
@@ -161,7 +161,7 @@ class Guard:
             return form
         given = form.pop(CSRF, "")
         path: str = scope["path"]
-        if visitor is not None and path != "/sign-in":
+        if visitor is not None and path not in ("/sign-in", "/sign-in/passkey"):
             visitor = self._entrance.visitor(scope["state"]["cookie"])  # a form may take its time to come
             if visitor is None:
                 return Refusal(403, "You are not signed in any more. Nothing was done.", "sign in, and do it again")

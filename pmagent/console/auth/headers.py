@@ -22,7 +22,7 @@ _FIXED: Final = (
         b"permissions-policy",
         (
             b"accelerometer=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), microphone=(), midi=(), "
-            b"payment=(), publickey-credentials-get=(), serial=(), usb=()"
+            b"payment=(), publickey-credentials-get=(self), serial=(), usb=()"
         ),
     ),
     (b"cache-control", b"no-store"),

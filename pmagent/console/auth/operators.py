@@ -14,9 +14,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
+from msgspec import Meta
 
 from pmagent.console.auth.passwords import is_kept, kept
 from pmagent.console.auth.private import NotPrivate, read_private
@@ -30,6 +31,9 @@ Role = Literal["view", "approve"]
 """``view`` sees everything, may stop, and changes nothing else; ``approve`` may do all that the pages offer."""
 
 OPERATORS_MAX: Final = 256
+PASSKEYS_MAX: Final = 10
+"""So many has an operator at most."""
+PASSKEY_NAME_MAX: Final = 32
 
 
 class BadOperators(PmagentError, exit_code=7):
@@ -40,8 +44,20 @@ class NoSuchOperator(PmagentError, exit_code=1):
     """There is nobody of that name, or, for a new one, somebody already."""
 
 
-class Operator(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One operator. ``secret`` is what is kept of it (``passwords``), None: enters by one-time addresses alone.
+class Passkey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A passkey's public half: ``id`` and ``key`` as base64url; ``count``: the authenticator's counter when it was used
+    last; ``name`` for people, ``added`` when (RFC 3339, UTC)."""
+
+    id: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,1400}(?![\s\S])")]
+    key: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,4000}(?![\s\S])")]
+    count: Annotated[int, Meta(ge=0)]
+    name: Annotated[str, Meta(max_length=PASSKEY_NAME_MAX)]
+    added: str
+
+
+class Operator(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One operator. ``secret`` is what is kept of it (``passwords``), None: enters by one-time addresses, or
+    ``passkeys``.
     ``issue`` is drawn anew whenever the operator is added or gets another secret: what was given out for an issue
     before lets nobody in."""
 
@@ -49,6 +65,7 @@ class Operator(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     role: Role
     secret: str | None = None
     issue: str = ""
+    passkeys: list[Passkey] = []
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -114,6 +131,9 @@ def parsed(content: bytes, path: Path) -> dict[str, Operator]:
         if operator.secret is not None and not is_kept(operator.secret):
             raise _bad(path, f"the secret of {operator.name} is not as it is kept")
         found[operator.name] = operator
+    keys = [key.id for operator in found.values() for key in operator.passkeys]
+    if len(set(keys)) < len(keys):
+        raise _bad(path, "a passkey stands in it twice")
     return found
 
 
@@ -175,6 +195,56 @@ def set_secret(path: Path, name: str, secret: str | None) -> Operator:
         changed = msgspec.structs.replace(_named(known, name), secret=stored, issue=_issue())
         _write(path, {**known, name: changed})
     return changed
+
+
+def may_have(path: Path, name: str, passkey: Passkey) -> dict[str, Operator]:
+    """Look whether the operator ``name`` can be given this passkey; the operators that there are. Raises
+    NoSuchOperator, BadOperators, OSError."""
+    known = read(path)
+    if len(_named(known, name).passkeys) >= PASSKEYS_MAX:
+        what = f"{name} has {PASSKEYS_MAX} passkeys already"
+        raise NoSuchOperator(what, f"pmagent operators passkeys {name} --remove ID")
+    if any(one.id == passkey.id for other in known.values() for one in other.passkeys):
+        raise NoSuchOperator("an operator has this passkey already", f"pmagent operators passkeys {name}")
+    return known
+
+
+def add_passkey(path: Path, name: str, passkey: Passkey) -> None:
+    """Give an operator one more passkey. Raises as ``may_have``."""
+    with _locked(path):
+        known = may_have(path, name, passkey)
+        changed = msgspec.structs.replace(known[name], passkeys=[*known[name].passkeys, passkey])
+        _write(path, {**known, name: changed})
+
+
+def count_passkey(path: Path, name: str, id: str, count: int) -> None:
+    """Keep the counter of a passkey that was used. Raises NoSuchOperator where that was used meanwhile with as high a
+    counter, or is gone; BadOperators, OSError."""
+    with _locked(path):
+        known = read(path)
+        operator = _named(known, name)
+        found = next((one for one in operator.passkeys if one.id == id), None)
+        if found is None or ((count or found.count) and count <= found.count):
+            what = "this passkey is gone, or its counter went back: another device may have a copy"
+            raise NoSuchOperator(what, f"pmagent operators passkeys {name}")
+        if count:
+            passkeys = [msgspec.structs.replace(one, count=count) if one.id == id else one for one in operator.passkeys]
+            _write(path, {**known, name: msgspec.structs.replace(operator, passkeys=passkeys)})
+
+
+def remove_passkey(path: Path, name: str, id: str) -> Passkey:
+    """Take the passkey whose id begins with ``id`` away, and put the operator out: which that was. Raises
+    NoSuchOperator, BadOperators, OSError."""
+    with _locked(path):
+        known = read(path)
+        operator = _named(known, name)
+        found = [one for one in operator.passkeys if one.id.startswith(id)]
+        if len(found) != 1:
+            what = f"{len(found)} passkeys of {name} have an id that begins so"
+            raise NoSuchOperator(what, f"pmagent operators passkeys {name} lists them")
+        left = [one for one in operator.passkeys if one != found[0]]
+        _write(path, {**known, name: msgspec.structs.replace(operator, passkeys=left, issue=_issue())})
+    return found[0]
 
 
 def _named(known: Mapping[str, Operator], name: str) -> Operator:

@@ -16,6 +16,8 @@ from pmagent.console.auth.private import NotPrivate, read_private
 from pmagent.console.auth.tokens import digest, is_token, new_token
 from pmagent.events.atomic import write_atomic
 
+By = Literal["link", "secret", "passkey"]
+
 SESSIONS_MAX: Final = 64
 IDLE_SECONDS: Final = 2 * 3600.0
 KEEP_SECONDS: Final = 60.0
@@ -28,7 +30,8 @@ _log = structlog.get_logger("pmagent")
 
 class Session(msgspec.Struct, forbid_unknown_fields=True):
     """One session: ``sha256`` of its cookie's value, whose, under which issue of the operator's entry; when it began,
-    was last used, and ends at the latest, in seconds since 1970; ``by`` what it was opened: a link, or the secret."""
+    was last used, and ends at the latest, in seconds since 1970; ``by`` what it was opened: a link, the secret, or a
+    passkey; ``confirmed``: when a passkey was used last (0: never)."""
 
     sha256: str
     operator: str
@@ -36,7 +39,8 @@ class Session(msgspec.Struct, forbid_unknown_fields=True):
     created: float
     last: float
     expires: float
-    by: Literal["link", "secret"] = "link"
+    by: By = "link"
+    confirmed: float = 0.0
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
@@ -78,7 +82,7 @@ class Sessions:
             self._changed = True
         return session
 
-    def begin(self, operator: str, issue: str, by: Literal["link", "secret"] = "link") -> tuple[str, Session]:
+    def begin(self, operator: str, issue: str, by: By = "link") -> tuple[str, Session]:
         """A new session, and the value of its cookie. Of too many, that which was not used for longest ends."""
         now = self._clock()
         for session in [one for one in self._by_digest.values() if not self._lasts(one, now)]:
@@ -86,10 +90,17 @@ class Sessions:
         while len(self._by_digest) >= SESSIONS_MAX:
             self.end(min(self._by_digest.values(), key=lambda one: one.last).sha256)
         cookie = new_token()
-        session = Session(digest(cookie), operator, issue, now, now, now + self._seconds, by)
+        confirmed = now if by == "passkey" else 0.0
+        session = Session(digest(cookie), operator, issue, now, now, now + self._seconds, by, confirmed)
         self._by_digest[session.sha256] = session
         self._changed = True
         return cookie, session
+
+    def confirm(self, sha256: str) -> None:
+        """Its operator has used a passkey now."""
+        if (session := self._by_digest.get(sha256)) is not None:
+            session.confirmed = self._clock()
+            self._changed = True
 
     def end(self, sha256: str) -> None:
         """End a session, if it is there."""

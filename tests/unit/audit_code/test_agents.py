@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pmagent.actors.audit.detectors.code.agents import AgentReader
 from pmagent.contracts.audit_facts import Finding
 from tests.support.cases import each
-from tests.support.detected import detected, goals, of
+from tests.support.detected import Table, detected, goals, of
 
 HEAD = """
 from langchain.agents import create_agent
@@ -17,7 +16,7 @@ from langgraph.types import interrupt, interrupt as ask
 
 
 def found(text: str) -> list[Finding]:
-    return detected(AgentReader(), HEAD + text)
+    return detected(Table("agent."), HEAD + text)
 
 
 @each("text, goal, sure", [
@@ -58,11 +57,11 @@ def test_what_sets_nothing_or_something_else_is_not(text: str) -> None:
     ["def get_permission(a): ...", "def ask_confirmation(a): ...", "limiter = ClientRateLimiter()", "f(max_steps=3)"],
 )
 def test_words_of_other_trades_say_nothing_where_there_are_no_agents(text: str) -> None:
-    assert detected(AgentReader(), text) == []
+    assert detected(Table("agent."), text) == []
 
 
 def test_tests_hold_no_agent() -> None:
-    assert detected(AgentReader(), tests__test_it=HEAD + "ChatOpenAI(max_tokens=100)") == []
+    assert detected(Table("agent."), tests__test_it=HEAD + "ChatOpenAI(max_tokens=100)") == []
 
 
 @each("text, sure", [

@@ -8,9 +8,11 @@ from textwrap import dedent
 import pytest
 
 from pmagent.actors.audit.detectors.code.parse import parsed
+from pmagent.actors.audit.detectors.code.scopes import module_of
 from pmagent.actors.audit.detectors.code.survey import survey_code
-from pmagent.actors.audit.detectors.code.usage import dead_stores, is_stub, returns_only
+from pmagent.actors.audit.detectors.code.usage import dead_stores, is_stub, may_waste, returns_only
 from pmagent.contracts.audit_facts import History
+from tests.support.detected import source
 
 HISTORY = History(total=0, shown=[], span_s=0, burst=0.0)
 COURT = '''
@@ -143,8 +145,11 @@ def function(text: str) -> ast.FunctionDef:
     ("_ = render(x)\nname = 'constant'", []),
 ])
 def test_dead_stores(body: str, dead: list[str]) -> None:
-    made = function("def f(x):\n" + "".join(f"    {line}\n" for line in body.splitlines()))
+    module = module_of(source("def f(x):\n" + "".join(f"    {line}\n" for line in body.splitlines())))
+    assert module is not None
+    ((made, _site),) = module.functions()
     assert [one.says.split()[0] for one in dead_stores(made)] == dead
+    assert may_waste(module, made) or not dead
 
 
 @pytest.mark.parametrize(("text", "stub"), [

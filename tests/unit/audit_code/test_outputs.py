@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pmagent.actors.audit.detectors.code.outputs import OutputReader
 from pmagent.contracts.audit_facts import Finding
 from tests.support.cases import each
-from tests.support.detected import detected, goals, lines, of
+from tests.support.detected import Table, detected, goals, lines, of
 
 HEAD = """
 import json, re
@@ -18,7 +17,7 @@ llm = ChatOpenAI(model="m")
 
 
 def found(*programs: str, **named: str) -> list[Finding]:
-    return detected(OutputReader(), *programs, **named)
+    return detected(Table("output."), *programs, **named)
 
 
 def after_head(text: str) -> list[Finding]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from pmagent.actors.audit.detectors.code.processes import ProcessReader
 from pmagent.contracts.audit_facts import Finding
 from tests.support.cases import each
-from tests.support.detected import detected, goals, lines, of
+from tests.support.detected import Table, detected, goals, lines, of
 
 HEAD = "import asyncio, os, re, requests, subprocess, tempfile\nfrom pathlib import Path\n"
+GOALS = ("tools.checked", "tools.time", "tools.temporary", "tools.inputs", "tools.errors")
 
 
 def found(text: str) -> list[Finding]:
-    return detected(ProcessReader(), HEAD + text)
+    return detected(Table(*GOALS), HEAD + text)
 
 
 @each("text", [
@@ -145,7 +145,7 @@ def test_a_clone_elsewhere_is_no_temporary_one(text: str) -> None:
 
 def test_tests_are_not_the_projects_tools() -> None:
     text = HEAD + "subprocess.run(['ls'], check=True, timeout=3)\n"
-    assert detected(ProcessReader(), tests__test_it=text) == []
+    assert detected(Table(*GOALS), tests__test_it=text) == []
 
 
 def test_a_clone_that_is_given_a_directory_beside_one_that_makes_them_is_told_with_little_confidence() -> None:

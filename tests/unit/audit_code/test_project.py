@@ -6,15 +6,18 @@ from pmagent.actors.audit.detectors.code.engineering import ProjectReader
 from pmagent.actors.audit.detectors.code.project import project_findings
 from pmagent.contracts.audit_facts import Finding
 from tests.support.cases import each
-from tests.support.detected import detected, goals, of, source
+from tests.support.detected import Table, detected, goals, of, source
 
 
 def found(files: dict[str, str], *programs: str, **named: str) -> list[Finding]:
     """Findings about a repository of these files, and of these programs."""
     reader = ProjectReader()
     inside = detected(reader, *programs, **named)
+    of_table = detected(Table("project."), *programs, **named)
+    settings = of(of_table, "project.environment")
     contents = {path: text.encode() for path, text in files.items()}
-    return [*project_findings(list(files), contents.get, reader), *inside]
+    others = [one for one in of_table if one not in settings]
+    return [*project_findings(list(files), contents.get, reader, settings), *inside, *others]
 
 
 @each("path, text, goal", [
@@ -59,7 +62,7 @@ def test_a_readme_is_quoted_where_it_says_how() -> None:
 def test_a_file_that_cannot_be_read_is_passed_over() -> None:
     reader = ProjectReader()
     findings = list(
-        project_findings(["README.md", "pyproject.toml", ".github/workflows/a.yml"], lambda _path: None, reader)
+        project_findings(["README.md", "pyproject.toml", ".github/workflows/a.yml"], lambda _path: None, reader, [])
     )
     assert [(finding.goal, finding.confidence) for finding in findings] == [("project.ci", 0.7)]
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from pmagent.actors.audit.detectors.code.security import SecurityReader
 from tests.support.cases import each
-from tests.support.detected import detected, of
+from tests.support.detected import Table, detected, of
 
 URL_PATTERN = r"http[s]?://(?:[a-zA-Z]|[0-9]|[$-_@.&+]|[!*\\(\\),]|(?:%[0-9a-fA-F][0-9a-fA-F]))+"
 
@@ -15,11 +14,11 @@ URL_PATTERN = r"http[s]?://(?:[a-zA-Z]|[0-9]|[$-_@.&+]|[!*\\(\\),]|(?:%[0-9a-fA-
 )
 def test_a_pattern_of_urls_holds_no_password(pattern: str) -> None:
     program = f"import re\nfound = re.search(r'{pattern}', text)\nURL = r'{pattern}'\n"
-    assert of(detected(SecurityReader(), program), "security.secret") == []
+    assert of(detected(Table("security."), program), "security.secret") == []
 
 
 @each("password", ["s3cr3tpw99", "s3cr%5Bet99", "a!b$c&d*e+f", "geheim-9_x~y.z"])
 def test_a_password_in_a_url_is_found_with_all_signs_that_urls_have_there(password: str) -> None:
     program = f"connect('postgres://admin:{password}@db.internal/x')\n"
-    (finding,) = of(detected(SecurityReader(), program), "security.secret")
+    (finding,) = of(detected(Table("security."), program), "security.secret")
     assert password not in finding.text

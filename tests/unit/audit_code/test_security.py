@@ -5,16 +5,19 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pmagent.actors.audit.detectors.code.security import SecurityReader
 from pmagent.contracts.audit_facts import Finding
 from tests.support.cases import each
-from tests.support.detected import detected, goals, lines, of
+from tests.support.detected import Table, detected, goals, lines, of
 
 CONFIRMED = 0.8
 
 
+def table() -> Table:
+    return Table("security.", "tools.no_unsafe_calls")
+
+
 def found(text: str) -> list[Finding]:
-    return detected(SecurityReader(), text)
+    return detected(table(), text)
 
 
 def flaws(text: str) -> dict[str, float]:
@@ -56,7 +59,7 @@ def clone(url):
     log({text!r}, reason=f"{{url}} {text.replace(chr(10), " ")}")
     return {{{text!r}: [{text!r}]}}
 """
-    assert detected(SecurityReader(), **{path.removesuffix(".py").replace("/", "__"): program}) == []
+    assert detected(table(), **{path.removesuffix(".py").replace("/", "__"): program}) == []
 
 
 @each("text", [
@@ -217,12 +220,12 @@ def test_a_clone_elsewhere_is_not_held_against_anybody(text: str) -> None:
 
 def test_where_a_clone_goes_is_followed_to_the_callers() -> None:
     clone = "import subprocess\ndef clone_repo(url, dest):\n    subprocess.run(['git', 'clone', url, dest])\n"
-    fixed = detected(SecurityReader(), clone, "from m0 import clone_repo\nclone_repo(input(), 'repos/x')\n")
+    fixed = detected(table(), clone, "from m0 import clone_repo\nclone_repo(input(), 'repos/x')\n")
     (finding,) = of(fixed, "security.clone_in_place")
     assert (finding.path, finding.line, finding.confidence) == ("app/m0.py", 3, CONFIRMED)
     assert "app/m1.py:2" in finding.text
     fresh = "import tempfile\nfrom m0 import clone_repo\nclone_repo(input(), tempfile.mkdtemp())\n"
-    assert goals(detected(SecurityReader(), clone, fresh)) == {"tools.no_unsafe_calls"}
+    assert goals(detected(table(), clone, fresh)) == {"tools.no_unsafe_calls"}
 
 
 KEY = "sk-proj-" + "a8Fz0Kq2" * 5
@@ -258,7 +261,7 @@ def test_a_placeholder_or_a_name_is_no_secret(text: str) -> None:
 
 def test_unsafe_calls_of_tests_and_examples_are_told_apart() -> None:
     unsafe = "import os\ndef test_it(x):\n    os.system(x)\n"
-    findings = detected(SecurityReader(), tests__test_it=unsafe, examples__show=unsafe)
+    findings = detected(table(), tests__test_it=unsafe, examples__show=unsafe)
     assert goals(findings) == {"security.in_tests"}
     assert [finding.path for finding in of(findings, "security.in_tests")] == ["examples/show.py", "tests/test_it.py"]
 
@@ -266,13 +269,13 @@ def test_unsafe_calls_of_tests_and_examples_are_told_apart() -> None:
 def test_no_unsafe_calls_is_told_once_and_only_where_calls_were_examined() -> None:
     assert found("x = 1") == []
     safe = "import subprocess\ndef f(x):\n    subprocess.run(['ls', x])\n    subprocess.run(['cat', x])\n"
-    (finding,) = detected(SecurityReader(), safe, safe)
+    (finding,) = detected(table(), safe, safe)
     assert (finding.goal, finding.path, finding.line) == ("tools.no_unsafe_calls", "app/m0.py", 3)
     assert finding.confidence == 0.9
     assert "4 examined" in finding.text
-    tested = detected(SecurityReader(), safe, tests__test_it="def test_it(x):\n    eval(x)\n")
+    tested = detected(table(), safe, tests__test_it="def test_it(x):\n    eval(x)\n")
     assert goals(tested) == {"tools.no_unsafe_calls", "security.in_tests"}
-    assert detected(SecurityReader(), tests__test_it=safe) == []
+    assert detected(table(), tests__test_it=safe) == []
 
 
 def test_a_finding_shows_the_code_at_its_line() -> None:

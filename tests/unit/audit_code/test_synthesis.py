@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pmagent.actors.audit.detectors.code.synthesis import SynthesisReader
 from pmagent.contracts.audit_facts import Finding
 from tests.support.cases import each
-from tests.support.detected import detected, goals, of
+from tests.support.detected import Table, detected, goals, of
 
 BY_CODE = """
     from statistics import median
@@ -42,7 +41,7 @@ BY_MODEL = """
 
 
 def found(text: str, **named: str) -> list[Finding]:
-    return detected(SynthesisReader(), text, **named)
+    return detected(Table("justice."), text, **named)
 
 
 def test_synthesis_by_code_is_found_with_its_rules() -> None:
@@ -131,7 +130,7 @@ def test_code_that_settles_nothing_says_nothing(text: str) -> None:
 
 
 def test_tests_settle_nothing() -> None:
-    assert detected(SynthesisReader(), tests__test_it=BY_CODE, examples__show=BY_MODEL) == []
+    assert detected(Table("justice."), tests__test_it=BY_CODE, examples__show=BY_MODEL) == []
 
 
 def test_rules_are_told_by_what_they_do_to_a_score() -> None:
@@ -186,9 +185,9 @@ def test_a_model_whose_score_is_capped_by_code_decides_half() -> None:
 
 
 def test_what_was_looked_at_is_counted() -> None:
-    reader = SynthesisReader()
+    reader = Table("justice.")
     detected(reader, "def f(score): ...\ndef g(x): ...\ndef h(x): return x.final_score\n")
-    assert dict(reader.examined) == {"score_functions": 2}
+    assert reader.examined["score_functions"] == 2
 
 
 @each("text, sure", [

@@ -126,12 +126,16 @@ def test_arming_without_a_device_is_refused_in_words(host: LiveHost, bob: Consol
 
 def test_a_session_is_ended_once(host: LiveHost, bob: Console) -> None:
     session = proposed(host)["session_id"]
-    (fields,) = forms(bob.page("/"), "/control/end")
+    assert not forms(bob.page("/"), "/control/end"), "one press too many ends nothing"
+    asked = bob.page("/?change=end")
+    (fields,) = forms(asked, "/control/end")
     assert fields["session"] == session
+    assert "The open proposal is withdrawn: Type ls -la" in told(page_of(bob.get("/?change=end"), 200))
     answers = [bob.post("/control/end", **fields) for _ in range(2)]
     assert [answer.status_code for answer in answers] == [303, 303]
     assert len([event for event in _events(host) if event.type == "pla.end_requested"]) == 1
     assert reading.warden(host.host.runtime.engine).session_id == ""
+    assert not forms(bob.page("/?change=end"), "/control/end"), "there is none to end"
 
 
 @each(

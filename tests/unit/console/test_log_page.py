@@ -10,6 +10,7 @@ import pytest
 
 from pmagent.console.pages.reading.log_address import LogPageQuery
 from pmagent.console.pages.views import log as log_view
+from pmagent.log import find
 from pmagent.workspace.layout import Layout
 from tests.support.cases import each
 from tests.support.commands import pmagent
@@ -217,3 +218,23 @@ def test_an_expression_that_takes_for_ever_is_given_up(tmp_path: Path, monkeypat
         page = browser.page("/log?grep=(a%2B)%2B%24x")
         assert "takes too long" in page.text
         assert "data-tail" not in page.one("tbody")
+
+
+def test_an_id_is_looked_for_by_one_request_after_the_other_until_it_is_found(
+    browser: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_view, "LOOK_SECONDS", 0.0)  # one piece a request
+    monkeypatch.setattr(find, "_CHUNK_BYTES", 1500)
+    address, seen = "/log/find?id=f29", []
+    while address.startswith("/log/find"):
+        seen.append(address)
+        answer = browser.get(address)
+        assert answer.status_code == 303
+        address = answer.headers["location"]
+    assert address == "/log/31"
+    assert 3 < len(seen) < log_view.STEPS_MAX
+    monkeypatch.setattr(log_view, "STEPS_MAX", 2)
+    assert browser.get(seen[1]).status_code == 303
+    assert "before position" in browser.page(seen[2], 404).text
+    for wrong in ("from=0", "from=x", "step=-1"):
+        assert browser.get(f"/log/find?id=f29&{wrong}").status_code == 400

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from typing import Final, Generic, TypeVar
+from operator import attrgetter
+from typing import Any, Final, Generic, TypeVar
 
 from pmagent.actors.audit.detectors.code.model_calls import ModelCall, model_calls
 from pmagent.actors.audit.detectors.code.names import (
     called,
+    calls_of,
     dotted,
     inside,
     last_name,
@@ -16,18 +18,24 @@ from pmagent.actors.audit.detectors.code.names import (
     parameters,
     walk,
 )
-from pmagent.actors.audit.detectors.code.scopes import Function, Module, Scope, children, once
+from pmagent.actors.audit.detectors.code.scopes import Function, Module, Scope, once
+from pmagent.actors.audit.detectors.code.tree import children
+from pmagent.actors.audit.lists import Lists
+
+_LISTS: Final = Lists(__package__, "answers")
 
 T = TypeVar("T")
 
 _STEPS_MAX: Final = 400
-_LOADING: Final = frozenset({
-    "json.loads", "ast.literal_eval", "yaml.safe_load", "orjson.loads", "builtins.eval", "json5.loads",
-    "json_repair.loads", "json_repair.repair_json",
-})  # fmt: skip
+_LOADING: Final = _LISTS.words("loading")
 _READING: Final = frozenset(f"re.{name}" for name in ("search", "match", "fullmatch", "findall", "finditer", "split"))
+_TAKING: Final = frozenset(name.rpartition(".")[2] for name in _LOADING | _READING)
 _STRUCTURED: Final = frozenset({"tool_calls", "function_call", "arguments", "parsed", "structured_response", "args"})
 _NUMBERS: Final = frozenset({"builtins.int", "builtins.float"})
+
+
+_GIVING: Final = frozenset((ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.For))
+"""Kinds of nodes that give names a value."""
 
 
 class Flow(Generic[T]):
@@ -45,14 +53,14 @@ class Flow(Generic[T]):
         self._text = text
         self.names: dict[str, T] = dict(start or {})
         for node in sorted(
-            (node for node in inside(body) if isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr | ast.For)),
-            key=lambda node: (node.lineno, node.col_offset),
-        ):
+            (node for node in inside(body) if type(node) in _GIVING),
+            key=attrgetter("lineno", "col_offset"),
+        ) if sources or start else ():  # fmt: skip
             self._assign(node)
 
     def source(self, expression: ast.AST | None) -> T | None:
         """The source found in ``expression``, or in what a call there is given; None: there is none."""
-        todo: list[ast.AST] = [] if expression is None else [expression]
+        todo: list[ast.AST] = [] if expression is None or not (self._sources or self.names) else [expression]
         for _ in range(_STEPS_MAX):
             if not todo:
                 break
@@ -66,7 +74,7 @@ class Flow(Generic[T]):
             todo += children(node)
         return None
 
-    def _assign(self, node: ast.Assign | ast.AnnAssign | ast.NamedExpr | ast.For) -> None:
+    def _assign(self, node: Any) -> None:
         found = self.source(node.iter if isinstance(node, ast.For) else node.value)
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         for target in targets:
@@ -119,7 +127,7 @@ def _add_calls(
     known = {id(one.call) for asked in found.values() for one in asked}
     names = {function.name for function in handing}
     added = False
-    for call, site in module.calls():
+    for call, site in list(calls_of(module, names)):
         if last_name(call.func) not in names or id(call) in known:
             continue
         function = own_function(module, call.func, site.scope)
@@ -156,7 +164,7 @@ def reading(module: Module, call: ast.Call, scope: Scope) -> tuple[ast.expr | No
 def readers(module: Module) -> dict[Function, dict[str, str]]:
     """The functions of a file that read JSON out of a parameter, or search it: the parameter, and how."""
     found: dict[Function, dict[str, str]] = {}
-    calling = (site.scope.function for call, site in module.calls() if _may_read(called(module, call, site)))
+    calling = (site.scope.function for call, site in calls_of(module, _TAKING) if _may_read(called(module, call, site)))
     for function in dict.fromkeys(calling):
         if function is None:
             continue

@@ -6,17 +6,30 @@ import ast
 import re
 from typing import Final, NamedTuple
 
-from pmagent.actors.audit.detectors.code.names import BINDINGS_MAX, argument, bindings, called, keyword, last_name
-from pmagent.actors.audit.detectors.code.scopes import Module, Scope, Site
+from pmagent.actors.audit.detectors.code.names import (
+    BINDINGS_MAX,
+    argument,
+    bindings,
+    called,
+    calls_of,
+    keyword,
+    last_name,
+)
+from pmagent.actors.audit.detectors.code.scopes import Module, Scope, Site, once
 from pmagent.actors.audit.detectors.code.strings import Piece, folded, pieces
+from pmagent.actors.audit.lists import Lists
+
+_LISTS: Final = Lists(__package__, "calls")
 
 SUBPROCESS: Final = frozenset(f"subprocess.{name}" for name in ("run", "call", "check_call", "check_output", "Popen"))
 RAISING: Final = frozenset({"subprocess.check_call", "subprocess.check_output"})
-EXEC_LISTS: Final = frozenset({"asyncio.create_subprocess_exec", "anyio.run_process", "anyio.open_process",
-                               "trio.run_process", "asyncio.subprocess.create_subprocess_exec"})  # fmt: skip
+EXEC_LISTS: Final = _LISTS.words("exec_lists")
 SHELLS: Final = frozenset({"sh", "bash", "zsh", "dash", "ksh", "cmd", "cmd.exe", "powershell", "pwsh"})
 WORDS_MAX: Final = 200
 
+
+STARTING: Final = frozenset(name.rpartition(".")[2] for name in SUBPROCESS | EXEC_LISTS) | {"subprocess_exec"}
+"""The last words of what starts a process."""
 
 _WORD: Final = re.compile(r"[ \t\n]+")
 
@@ -39,6 +52,13 @@ class Start(NamedTuple):
     command: ast.expr | None
     words: list[Word] | None
     shell: bool | None
+
+
+@once
+def starts(module: Module) -> list[Start]:
+    """All starts of processes in a file."""
+    found = (start(module, call, site) for call, site in calls_of(module, STARTING))
+    return [one for one in found if one is not None]
 
 
 def start(module: Module, call: ast.Call, site: Site) -> Start | None:

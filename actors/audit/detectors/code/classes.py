@@ -11,8 +11,11 @@ from typing import Final, Literal, NamedTuple
 
 from pmagent.actors.audit.detectors.code.excerpts import excerpt
 from pmagent.actors.audit.detectors.code.imported import defined_in
-from pmagent.actors.audit.detectors.code.names import dotted, last_name
+from pmagent.actors.audit.detectors.code.names import calls_of, dotted, last_name
 from pmagent.actors.audit.detectors.code.scopes import Module, Scope, Site
+from pmagent.actors.audit.lists import Lists
+
+_LISTS: Final = Lists(__package__, "classes")
 
 Kind = Literal["Pydantic model", "TypedDict", "dataclass", "NamedTuple", "Struct", "dict", "enum", "class"]
 
@@ -39,13 +42,10 @@ _BASES: Final[dict[str, Kind]] = {
     "StrEnum": "enum",
     "IntEnum": "enum",
 }
-_PACKAGES: Final = frozenset({
-    "pydantic", "pydantic_settings", "sqlmodel", "typing", "typing_extensions", "langgraph", "langchain",
-    "langchain_core", "msgspec", "builtins", "collections", "enum",
-})  # fmt: skip
+_PACKAGES: Final = _LISTS.words("packages")
 _STATES: Final = frozenset({"AgentState"})  # of langchain and langgraph; many repositories have one of their own
-_DATACLASSES: Final = frozenset({"dataclasses.dataclass", "pydantic.dataclasses.dataclass", "attr.s", "attr.define",
-                                 "attrs.define", "attrs.frozen", "attr.attrs"})  # fmt: skip
+_DATACLASSES: Final = _LISTS.words("dataclasses")
+_MAKING: Final = frozenset(("TypedDict", "NamedTuple", "create_model"))
 _CODE_LINES: Final = 40
 _CODE_CHARS: Final = 500
 _STATE_CHARS: Final = 1_500
@@ -86,7 +86,7 @@ class ClassTable:
         """Take in the classes of a file."""
         for node, site in module.classes():
             self._add(_class(module, node, site, shown=self._shown))
-        for site in module.sites(ast.Assign):
+        for _call, site in calls_of(module, _MAKING):
             made = _functional(module, site, shown=self._shown)
             if made is not None:
                 self._add(made)
@@ -180,17 +180,17 @@ def _base(module: Module, base: ast.expr, scope: Scope) -> str:
 
 def _functional(module: Module, site: Site, *, shown: bool) -> Class | None:
     """``State = TypedDict("State", {…})`` and its like."""
-    match site.node:
+    match site.stmt:
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=func, args=[ast.Constant(), *rest]) as call):
             made_by = last_name(func)
-            if made_by not in {"TypedDict", "NamedTuple", "create_model"}:
+            if call is not site.node or made_by not in _MAKING:
                 return None
             keys = rest[0].keys if rest and isinstance(rest[0], ast.Dict) else []
             fields = [key.value for key in keys if isinstance(key, ast.Constant) and isinstance(key.value, str)]
             fields += [one.arg for one in call.keywords if one.arg and not one.arg.startswith("__")]
             base = "pydantic.BaseModel" if made_by == "create_model" else f"typing.{made_by}"
-            code = _code(module, site.node, name) if shown else ""
-            line = getattr(site.node, "lineno", 1)
+            code = _code(module, site.stmt, name) if shown else ""
+            line = getattr(site.stmt, "lineno", 1)
             return Class(
                 name, module.source.path, line, module.source.role, (base,), dataclass=False, fields=tuple(fields),
                 code=code,

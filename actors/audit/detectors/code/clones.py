@@ -5,16 +5,15 @@ from __future__ import annotations
 import ast
 from typing import Final, Literal, NamedTuple
 
-from pmagent.actors.audit.detectors.code.calls import Word, argv, row_of, start, words
-from pmagent.actors.audit.detectors.code.names import argument, called, dotted, keyword, last_name
+from pmagent.actors.audit.detectors.code.calls import STARTING, Word, argv, row_of, start, words
+from pmagent.actors.audit.detectors.code.names import argument, by_word, called, calls_of, dotted, keyword, last_name
 from pmagent.actors.audit.detectors.code.scopes import Module, Site, once
 from pmagent.actors.audit.detectors.code.strings import folded
+from pmagent.actors.audit.lists import Lists
 
-_GIT_VALUED: Final = frozenset({
-    "-b", "--branch", "-o", "--origin", "-c", "--config", "-u", "--upload-pack", "-j", "--jobs", "--depth",
-    "--shallow-since", "--shallow-exclude", "--reference", "--reference-if-able", "--template", "--separate-git-dir",
-    "--filter", "--server-option", "--bundle-uri", "-C", "--git-dir", "--work-tree", "--namespace", "--exec-path",
-})  # fmt: skip
+_LISTS: Final = Lists(__package__, "clones")
+
+_GIT_VALUED: Final = _LISTS.words("git_valued")
 """Options of git and of git clone whose value is the next word."""
 
 Kind = Literal["git", "GitPython", "pygit2", "dulwich", "GitLoader"]
@@ -37,9 +36,19 @@ class Clone(NamedTuple):
 def clones(module: Module) -> list[Clone]:
     """All git clones: by argument list, by command line, through GitPython, pygit2 or dulwich, and through a function
     of the repository that has git in its name."""
-    found = (_library_clone(module, call, site) or _command_clone(module, call, site) for call, site in module.calls())
+    names = {word for word in by_word(module, ast.Call) if "git" in word.lower()} | _CLONING
+    found = (_library_clone(module, call, site) or _command_clone(module, call, site)
+             for call, site in calls_of(module, names))  # fmt: skip
     return [one for one in found if one is not None]
 
+
+_RUNNING: Final = frozenset(("run", "execute", "check", "call", "run_command", "run_cmd", "_run"))
+"""Names of functions of the repository's own that may run a command."""
+_SHELL: Final = _LISTS.words("shell")
+_CLONING: Final = frozenset((
+    "clone_from", "clone_repository", "clone", "GitLoader", *STARTING, *_RUNNING,
+    *(name.rpartition(".")[2] for name in _SHELL),
+))  # fmt: skip
 
 _LIBRARIES: Final[dict[str, tuple[Kind, int, str]]] = {
     "git.Repo.clone_from": ("GitPython", 1, "to_path"),
@@ -108,10 +117,10 @@ def _clone_words(module: Module, call: ast.Call, site: Site) -> list[Word] | Non
         row = started.words
         if len(row) == 1 and started.command is not None:
             row = words(module, started.command, site.scope)
-    elif started is not None or _is_shell_name(called(module, call, site), written):
+    elif started is not None or not _SHELL.isdisjoint((called(module, call, site), written)):
         command = argument(call, 0, "args", "cmd", "command")
         row = [] if command is None else words(module, _split(command), site.scope)
-    elif "git" in written.lower() or written in {"run", "execute", "check", "call", "run_command", "run_cmd", "_run"}:
+    elif "git" in written.lower() or written in _RUNNING:
         return _own_git(module, call, site, written)
     else:
         return None
@@ -169,9 +178,3 @@ def _says_clone(row: list[Word]) -> bool:
         else:
             return word.text == "clone"
     return False
-
-
-def _is_shell_name(name: str, written: str) -> bool:
-    return name in {"os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput"} or written in {
-        "create_subprocess_shell", "subprocess_shell",
-    }

@@ -9,12 +9,13 @@ from typing import Final
 
 import msgspec
 
-from pmagent.actors.audit.detectors.code.outcome import RETURNED
 from pmagent.actors.audit.detectors.code.prompts import ROLE, Prompt
 from pmagent.actors.audit.detectors.code.reach import ReachReader
 from pmagent.actors.audit.graphs.reader import GraphReader
 from pmagent.contracts.audit_facts import Finding, GraphFault
 
+_RETURNED: Final = 0.6
+"""So sure the table is that what a public function returns is a result: of a library it is, of a program it is none."""
 _OF_PROGRAMS: Final = ("state", "graph", "tools", "output", "judges", "justice", "agent", "outcome")
 """Families of goals that are met by what runs."""
 _BY_RESULT: Final = ("output", "judges", "justice")
@@ -146,7 +147,7 @@ class Connection:
 
 
 def _is_returned(finding: Finding) -> bool:
-    return finding.goal == "outcome.delivered" and finding.confidence == RETURNED
+    return finding.goal == "outcome.delivered" and finding.confidence == _RETURNED
 
 
 def _judges(node: str, personas: set[str]) -> bool:

@@ -1,4 +1,4 @@
-"""Engineering at large, as far as it stands in the code: annotations, tests, settings, dropped exceptions; pure."""
+"""Engineering at large, as far as it stands in the code: annotations, records as dicts, tests, sizes; pure."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Final, NamedTuple
 
-from pmagent.actors.audit.detectors.code.excerpts import by_place, found
-from pmagent.actors.audit.detectors.code.names import called, dotted, last_name, parameters
-from pmagent.actors.audit.detectors.code.scopes import Function, Module, Scope, module_of
+from pmagent.actors.audit.detectors.code.names import last_name, parameters
+from pmagent.actors.audit.detectors.code.scopes import Function, Module, module_of
 from pmagent.actors.audit.detectors.code.source import Source
 from pmagent.contracts.audit_facts import Finding
 
@@ -26,28 +25,21 @@ LONG_MAX: Final = 150
 BODY_MIN: Final = 5
 """So many lines a function has at least that is compared with others."""
 _ODD: Final = re.compile(r"[a-z]|(?:foo|bar|baz|tmp|temp|test|func|fn|do_?(?:it|stuff)|thing|my_?func\w*|helper)\d*")
-_RECORDS: Final = frozenset((
-    "BaseModel", "BaseSettings", "SQLModel", "TypedDict", "NamedTuple", "Struct", "dataclass", "define", "frozen",
-))  # fmt: skip
 HALF: Final = Fraction(1, 2)
 _OPEN: Final = frozenset(("dict", "Dict", "Any", "Mapping", "MutableMapping", "object"))
 
 
 class ProjectReader:
-    """Finds project.types, records, loose_dicts, errors_told and swallowed; a Detector. ``project_findings`` asks it
-    about the code: ``tests`` (path, line, name) of which ``asserting`` can fail, and ``settings``."""
+    """Finds project.types, loose_dicts and untested, and repo.structure; a Detector. ``project_findings`` asks it about
+    the code: ``tests`` (path, line, name) of which ``asserting`` can fail."""
 
     def __init__(self) -> None:
-        self._swallowed: list[Finding] = []
-        self._reads: list[Finding] = []
-        self._told: list[Finding] = []
         self.tested: dict[str, str] = {}
         self.modules: dict[str, str] = {}
         self.tests: list[tuple[str, int, str]] = []
         self.asserting = 0
         self.functions = 0
         self._typed: dict[Fraction, list[tuple[str, int]]] = {Fraction(1): [], HALF: []}
-        self._records: list[Finding] = []
         self._shapes: list[Shape] = []
         self._loose: list[tuple[str, int, str]] = []
 
@@ -71,14 +63,10 @@ class ProjectReader:
             if share:
                 self._typed[share].append((source.path, function.lineno))
             self.modules[source.path] = source.path.rpartition("/")[2].removesuffix(".py")
-        self._records.extend(_records(module))
         self._loose.extend(_loose(module))
-        self._told.extend(_told(module))
-        self._swallowed.extend(_swallowed(module))
-        self._reads.extend(_environment(module))
 
     def findings(self) -> Iterator[Finding]:
-        """Annotations, records, and what is done with exceptions."""
+        """Annotations, loose dicts, and how the modules are built and tested."""
         whole, half = self._typed.values()
         if whole or half:
             path, line = min(whole or half)
@@ -86,14 +74,11 @@ class ProjectReader:
             share = Fraction(2 * len(whole) + len(half), 2 * self.functions)
             text = f"{len(whole)} of {self.functions} functions are annotated{told} ({float(share):.0%})"
             yield Finding(goal="project.types", path=path, line=line, text=text)
-        yield from by_place(self._records)
         if len(self._loose) >= max(LOOSE_MIN, LOOSE_SHARE * self.functions):
             path, line, _ = self._loose[0]
             names = ", ".join(name for _, _, name in self._loose[:8])
             text = f"{len(self._loose)} of {self.functions} functions take records apart by constant keys: {names}"
             yield Finding(goal="project.loose_dicts", path=path, line=line, text=text[:2_000], confidence=0.7)
-        yield from by_place(self._swallowed)
-        yield from by_place(self._told)
         yield from self._structure()
         bare = [path for path, name in self.modules.items() if name not in self.tested and name != "__main__"]
         if self.asserting and 2 * len(bare) > len(self.modules):
@@ -121,11 +106,6 @@ class ProjectReader:
     def examined(self) -> Mapping[str, int]:
         """How many functions and tests there are."""
         return {"functions": self.functions, "tests": len(self.tests)}
-
-    @property
-    def settings(self) -> list[Finding]:
-        """Where the code reads the environment."""
-        return by_place(self._reads)
 
     def _take_tests(self, module: Module) -> None:
         for function, _site in module.functions():
@@ -170,21 +150,12 @@ def _annotated(module: Module, function: Function) -> Fraction:
     return (Fraction(1) if taken or not own else HALF) if returned else HALF if taken else Fraction(0)
 
 
-def _records(module: Module) -> Iterator[Finding]:
-    """Classes that are records: whose fields have types."""
-    for node, site in module.classes():
-        marks = [*node.bases, *(one.func if isinstance(one, ast.Call) else one for one in node.decorator_list)]
-        fields = sum(isinstance(stmt, ast.AnnAssign) for stmt in node.body)
-        if fields and not _RECORDS.isdisjoint(map(last_name, marks)):
-            yield found("project.records", module, site, lines=6)
-
-
 def _loose(module: Module) -> Iterator[tuple[str, int, str]]:
     """Functions that take constant keys out of what has no declared shape."""
     keys: dict[Function, set[str]] = {}
     for site in module.sites(ast.Subscript):
         match site.node:
-            case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str(key))):
+            case ast.Subscript(slice=ast.Constant(value=str(key)), value=ast.Name(id=name)):
                 function = site.scope.function
                 if function is not None and not _is_shaped(function, name):
                     keys.setdefault(function, set()).add(key)
@@ -197,65 +168,6 @@ def _is_shaped(function: Function, name: str) -> bool:
     """Whether a parameter's annotation says which keys there are."""
     shape = next((one.annotation for one in parameters(function) if one.arg == name), None)
     return shape is not None and last_name(shape.value if isinstance(shape, ast.Subscript) else shape) not in _OPEN
-
-
-def _swallowed(module: Module) -> Iterator[Finding]:
-    """Handlers of everything that do nothing: 0.9; of everything with a mere ``return`` or ``continue``: 0.6."""
-    for site in module.sites(ast.ExceptHandler):
-        handler = site.node
-        if not isinstance(handler, ast.ExceptHandler) or not _catches_all(module, handler, site.scope):
-            continue
-        if all(_does_nothing(stmt) for stmt in handler.body):
-            yield found("project.swallowed", module, handler, says="caught and dropped", confidence=0.9, lines=4)
-        elif len(handler.body) == 1 and _leaves_silently(handler.body[0]):
-            yield found("project.swallowed", module, handler, says="caught and passed over", confidence=0.6, lines=4)
-
-
-def _told(module: Module) -> Iterator[Finding]:
-    """Where a failure is told: an exception of a message, the log, standard error, an exit code."""
-    for site in module.sites(ast.Raise):
-        raised = getattr(site.node, "exc", None)
-        if isinstance(raised, ast.Call) and (raised.args or raised.keywords):
-            yield found("project.errors_told", module, site, says="raised with a message", confidence=0.8, lines=3)
-    for call, site in module.calls():
-        written, name = last_name(call.func), called(module, call, site)
-        logged = written in {"error", "exception", "warning", "critical"} and isinstance(call.func, ast.Attribute)
-        stderr = any(one.arg == "file" and last_name(one.value) == "stderr" for one in call.keywords)
-        if (logged or stderr or name == "sys.exit") and call.args:
-            yield found("project.errors_told", module, site, says="a failure is told", confidence=0.7, lines=3)
-
-
-def _catches_all(module: Module, handler: ast.ExceptHandler, scope: Scope) -> bool:
-    if handler.type is None:
-        return True
-    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    return any(dotted(module, kind, scope) in {"builtins.Exception", "builtins.BaseException"} for kind in kinds)
-
-
-def _does_nothing(stmt: ast.stmt) -> bool:
-    return isinstance(stmt, ast.Pass) or (isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Constant))
-
-
-def _leaves_silently(stmt: ast.stmt) -> bool:
-    match stmt:
-        case ast.Continue() | ast.Break() | ast.Return(value=None | ast.Constant()):
-            return True
-        case ast.Return(value=ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Dict(values=parts)):
-            return all(isinstance(part, ast.Constant) for part in parts)
-    return False
-
-
-def _environment(module: Module) -> Iterator[Finding]:
-    for call, site in module.calls():
-        name = called(module, call, site)
-        if name in {"os.getenv", "os.environ.get", "dotenv.load_dotenv", "environs.Env", "decouple.config"}:
-            yield found("project.environment", module, site, lines=3)
-    for site in module.sites(ast.Subscript):
-        if isinstance(site.node, ast.Subscript) and dotted(module, site.node.value, site.scope) == "os.environ":
-            yield found("project.environment", module, site, lines=3)
-    for node, site in module.classes():
-        if any(last_name(base) == "BaseSettings" for base in node.bases):
-            yield found("project.environment", module, site, lines=6)
 
 
 def _asserts(function: Function) -> bool:

@@ -24,7 +24,7 @@ def excerpt(module: Module, node: ast.AST, lines: int = LINES_MAX, chars: int = 
         first = min(first, node.decorator_list[0].lineno)
     shown = module.lines[first - 1 : min(last, first - 1 + lines)]
     shown = [line[: chars + 1] for line in shown]  # a line of megabytes is not turned over again and again
-    text = textwrap.dedent("\n".join(shown)).rstrip()
+    text = (shown[0].lstrip(" \t") if len(shown) == 1 else textwrap.dedent("\n".join(shown))).rstrip()
     more = last - first + 1 - len(shown)
     if len(text) > chars:
         text = text[:chars].rstrip() + " …"

@@ -11,43 +11,22 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from pmagent.actors.audit.detectors.code.names import bindings, called, dotted, last_name, own_function
+from pmagent.actors.audit.detectors.code.names import bindings, called, calls_of, dotted, last_name, own_function
 from pmagent.actors.audit.detectors.code.scopes import Module, Scope, Site
+from pmagent.actors.audit.lists import Lists
 
-PACKAGES: Final = (
-    "langchain", "langchain_core", "langchain_openai", "langchain_anthropic", "langchain_community", "langchain_ollama",
-    "langchain_groq", "langchain_mistralai", "langchain_google_genai", "langchain_google_vertexai", "langchain_aws",
-    "langchain_deepseek", "langchain_huggingface", "langchain_xai", "langchain_fireworks", "langchain_together",
-    "langgraph", "openai", "anthropic", "google.generativeai", "google.genai", "litellm", "ollama", "instructor",
-    "groq", "mistralai", "cohere", "dspy", "pydantic_ai", "crewai", "autogen", "autogen_agentchat", "agents",
-    "llama_index", "smolagents", "outlines", "marvin", "guidance", "replicate", "together",
-)  # fmt: skip
+_LISTS: Final = Lists(__package__, "model_calls")
+
+PACKAGES: Final = _LISTS.ordered("packages")
 """Packages of which a file imports that talks to models."""
 
-INVOKES: Final = frozenset({"invoke", "ainvoke", "stream", "astream", "batch", "abatch", "predict", "apredict",
-                            "predict_messages", "generate", "agenerate", "call_as_llm", "complete", "acomplete", "chat",
-                            "achat", "run_sync", "kickoff", "run", "arun", "call",
-                            "ask", "query"})  # fmt: skip
+INVOKES: Final = _LISTS.words("invokes")
 _SURE_INVOKES: Final = INVOKES - {"run", "kickoff", "chat", "arun", "stream", "batch", "call", "ask", "query"}
-_DIRECT: Final = re.compile(
-    r"(?:chat\.completions|completions|messages|responses|models)\."
-    r"(?:create|parse|stream|generate_content|generate_content_stream|create_with_completion)$"
-    r"|\.?(?:generate_content|generate_content_async|ChatCompletion\.a?create|Completion\.create)$"
-)
-_FUNCTIONS: Final = frozenset({"litellm.completion", "litellm.acompletion", "ollama.chat", "ollama.generate",
-                               "openai.ChatCompletion.create", "openai.chat.completions.create"})  # fmt: skip
-_CHAT_CLASS: Final = re.compile(
-    r"(?:^|[.:])(?:\w*LLM\w*|Chat[A-Z]\w*|AzureChatOpenAI|Azure\w*OpenAI|OpenAI|Anthropic|Ollama\w*|HuggingFace\w*|init_chat_model"
-    r"|Gemini|GenerativeModel|Bedrock\w*|VertexAI|LLMChain|Groq|Mistral|Cohere|Fake\w*ChatModel|BaseChatModel)\(\)"
-)
-_NAMED: Final = re.compile(
-    r"(?:^|_)(?:llm|llms|model|models|chat|chat_model|chain|runnable|structured|gpt|claude|gemini|completion|lm)(?:$|_|\d)"
-    r"|(?:llm|model|chain)$",
-    re.IGNORECASE,
-)
-_GRAPH: Final = re.compile(
-    r"(?:^|_)(?:graph|app|workflow|builder|compiled|tool|tools|agent_executor|retriever)(?:$|_)", re.IGNORECASE
-)
+_DIRECT: Final = _LISTS.pattern("direct")
+_FUNCTIONS: Final = _LISTS.words("functions")
+_CHAT_CLASS: Final = _LISTS.pattern("chat_class")
+_NAMED: Final = _LISTS.pattern("named")
+_GRAPH: Final = _LISTS.pattern("graph")
 _MODEL: Final = re.compile(r"(?:^|_)(?:llms?|lm|chat_model|gpt|claude|gemini)(?:$|_|\d)", re.IGNORECASE)
 _TALKING: Final = re.compile(r"(?:^|[._])(?:llms?|openai|anthropic|gemini|ollama)(?:[._]|$)", re.IGNORECASE)
 _PROMPT: Final = re.compile(r"prompt", re.IGNORECASE)
@@ -74,7 +53,7 @@ def talks_to_models(module: Module) -> bool:
 def model_calls(module: Module) -> Iterator[ModelCall]:
     """All calls of a file that ask a model, as far as they can be told."""
     known = talks_to_models(module)
-    for call, site in module.calls():
+    for call, site in calls_of(module, _ASKING):
         asked = model_call(module, call, site, known=known)
         if asked is not None:
             yield asked
@@ -110,8 +89,13 @@ def model_call(module: Module, call: ast.Call, site: Site, *, known: bool) -> Mo
     return None
 
 
-SCHEMA_KEYWORDS: Final = frozenset({"response_format", "response_model", "text_format", "output_type", "result_type",
-                                    "response_schema", "output_schema", "output_pydantic", "output_json"})  # fmt: skip
+_ASKING: Final = INVOKES | {name.rpartition(".")[2] for name in _FUNCTIONS} | frozenset((
+    "create", "acreate", "parse", "generate_content", "generate_content_stream", "create_with_completion",
+    "generate_content_async",
+))  # fmt: skip
+"""The last words of what asks a model."""
+
+SCHEMA_KEYWORDS: Final = _LISTS.words("schema_keywords")
 """Keywords under which clients and agents take the schema of an answer."""
 
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import ast
 import builtins
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from pmagent.actors.audit.detectors.code.scopes import LEAVES, Binding, Function, Module, Scope, Site, children
+from pmagent.actors.audit.detectors.code.scopes import Binding, Function, Module, Scope, Site
+from pmagent.actors.audit.detectors.code.tree import LEAVES, children
 
 DEPTH_MAX: Final = 16
 """So many steps (attributes, assignments) are followed for one name."""
@@ -58,6 +59,44 @@ def called(module: Module, call: ast.Call, site: Site) -> str:
     if name is None:
         name = module.called[call] = dotted(module, call.func, site.scope)
     return name
+
+
+class Indexed(dict[str, list[int]]):
+    """Which of some nodes, by their number, have to do with a word."""
+
+    def of(self, words: Iterable[str]) -> list[int]:
+        """Those that have to do with one of ``words``, in their order."""
+        found = [self[word] for word in words if word in self]
+        return found[0] if len(found) == 1 else sorted({number for numbers in found for number in numbers})
+
+
+def by_word(module: Module, kind: type[ast.Call | ast.Subscript]) -> Indexed:
+    """The sites of calls or subscripts by the last word of what is called, or subscripted: as it is written, and,
+    if it is a name or an attribute of ``self``, as it is bound. Made once for all detectors."""
+    if (kind, "words") not in module.results:
+        found = module.results[kind, "words"] = Indexed()
+        for number, site in enumerate(module.sites(kind)):
+            owner: ast.expr = getattr(site.node, "func" if kind is ast.Call else "value")
+            written = last_name(owner)
+            found.setdefault(written, []).append(number)
+            if type(owner) is not ast.Attribute or _is_self(owner.value):
+                called_so = called(module, site.node, site) if isinstance(site.node, ast.Call) else None
+                name = dotted(module, owner, site.scope) if called_so is None else called_so
+                bound = name.rstrip("()").rpartition(".")[2].lstrip(":")
+                if bound not in ("", written):
+                    found.setdefault(bound, []).append(number)
+    index: Indexed = module.results[kind, "words"]
+    return index
+
+
+def calls_of(module: Module, words: Iterable[str]) -> Iterator[tuple[ast.Call, Site]]:
+    """The calls that may be of something whose name ends with one of ``words``, in the order in which they stand."""
+    calls = module.calls()
+    return (calls[number] for number in by_word(module, ast.Call).of(words))
+
+
+def _is_self(owner: ast.expr) -> bool:
+    return isinstance(owner, ast.Name) and owner.id in {"self", "cls"}
 
 
 def last_name(expression: ast.expr | None) -> str:
@@ -144,7 +183,7 @@ def _of_name(module: Module, name: str, node: ast.Name, scope: Scope, depth: int
 def _of_self(module: Module, expression: ast.Attribute, scope: Scope, depth: int) -> str:
     """The dotted name of what an attribute of ``self`` is assigned, if that has one. Found out once: attributes may be
     assigned to each other in as many ways as there are."""
-    if not isinstance(expression.value, ast.Name) or expression.value.id not in {"self", "cls"}:
+    if not _is_self(expression.value):
         return ""
     around = scope.enclosing_class
     if around is None:

@@ -10,23 +10,29 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
-from typing import Final, NamedTuple
-
-import msgspec
+from typing import Final
 
 from pmagent.actors.audit.detectors.code.answers import Flow, answers, given, questions, readers, reading
-from pmagent.actors.audit.detectors.code.classes import MODELS, ClassTable
-from pmagent.actors.audit.detectors.code.excerpts import by_place, clean, excerpt, found
+from pmagent.actors.audit.detectors.code.excerpts import excerpt, found
 from pmagent.actors.audit.detectors.code.model_calls import SCHEMA_KEYWORDS, ModelCall, talks_to_models
-from pmagent.actors.audit.detectors.code.names import argument, bindings, dotted, inside, last_name, own_function
-from pmagent.actors.audit.detectors.code.retries import STRATEGIES, retries, retry_settings, share
-from pmagent.actors.audit.detectors.code.scopes import Function, Module, Scope, module_of
-from pmagent.actors.audit.detectors.code.source import Source
+from pmagent.actors.audit.detectors.code.names import (
+    argument,
+    bindings,
+    by_word,
+    dotted,
+    inside,
+    last_name,
+    own_function,
+)
+from pmagent.actors.audit.detectors.code.notes import Binding, Notes
+from pmagent.actors.audit.detectors.code.retries import STRATEGIES, retries, share
+from pmagent.actors.audit.detectors.code.scopes import Function, Module, Scope
+from pmagent.actors.audit.lists import Lists
 from pmagent.contracts.audit_facts import Finding
 
-_ASKING: Final = re.compile(
-    r"a?create\w*|parse|a?stream|bind|a?completion|a?invoke|a?generate\w*|a?chat|Chat\w+|create_\w*agent|partial|run\w*"
-)
+_LISTS: Final = Lists(__package__, "outputs")
+
+_ASKING: Final = _LISTS.pattern("asking")
 _TAKERS: Final = {
     **dict.fromkeys(
         SCHEMA_KEYWORDS, re.compile(r"a?create\w*|parse|a?stream|a?completion|a?generate\w*|\w*Agent|run\w*")
@@ -38,94 +44,40 @@ _TAKERS: Final = {
     "output_json": re.compile(r"\w*Task|kickoff"),
 }
 """Which calls take a schema under a keyword: web frameworks have keywords of the same names."""
-_VALIDATING: Final = frozenset({"model_validate", "model_validate_json", "model_validate_strings", "parse_obj",
-                                "parse_raw", "validate_python", "validate_json", "parse_obj_as"})  # fmt: skip
-_PARSERS: Final = frozenset({"PydanticOutputParser", "JsonOutputParser", "PydanticToolsParser", "OutputFixingParser",
-                             "RetryOutputParser", "RetryWithErrorOutputParser"})  # fmt: skip
-_MISFITS: Final = frozenset({"ValidationError", "OutputParserException", "JSONDecodeError", "StructuredOutputError",
-                             "StructuredOutputValidationError", "InstructorRetryException"})  # fmt: skip
+_VALIDATING: Final = _LISTS.words("validating")
+_PARSERS: Final = _LISTS.words("parsers")
+_BINDING: Final = STRATEGIES | {"with_structured_output", "bind_tools", "Predict", "ChainOfThought", "TypedPredictor"}
+"""The last words of what binds an answer to a schema."""
+_MISFITS: Final = _LISTS.words("misfits")
 _MEDIA: Final = frozenset({"images", "audio", "speech", "transcriptions", "translations", "embeddings"})
 _NO_JSON: Final = frozenset({"JSONDecodeError"})
 """Much else than answers is JSON: who catches this alone must have tried to read one."""
 _READS: Final = re.compile(r"pars|load|decod|read|extract|repair|valid|json", re.IGNORECASE)
 
 
-class _Binding(NamedTuple):
-    """A binding to a schema whose kind is looked up when all classes are known."""
-
-    how: str
-    schema: str
-    path: str
-    line: int
-    code: str
-    sure: float
-
-
-class OutputReader:
-    """Finds output.*; a Detector. Tests and examples are not looked at."""
-
-    def __init__(self) -> None:
-        self._classes = ClassTable()
-        self._bindings: list[_Binding] = []
-        self._found: list[Finding] = []
-        self._asked = 0
-        self._loops = 0
-
-    def take(self, source: Source) -> None:
-        """Look at a file."""
-        module = module_of(source)
-        if module is None or source.role != "code":
-            return
-        self._classes.take(module)
-        self._bindings.extend(_bindings(module))
-        asked = questions(module)
-        self._asked += sum(map(len, asked.values()))
-        sites = [one.site for several in asked.values() for one in several]
-        self._loops += sum(any(isinstance(frame.stmt, ast.While) for frame in site.around()) for site in sites)
-        if asked or talks_to_models(module):
-            self._found.extend(_per_function(module, asked))
-            self._found.extend(retry_settings(module))
-
-    def findings(self) -> Iterator[Finding]:
-        """Bindings, validations, retries, free text."""
-        bound = [self._structured(one) for one in self._bindings]
-        checked = [one for one, binding in zip(bound, self._bindings, strict=True) if self._checks(binding)]
-        self._found += [msgspec.structs.replace(one, goal="output.validated", confidence=0.9) for one in checked]
-        yield from by_place(bound)
-        yield from by_place(self._found)
-
-    @property
-    def examined(self) -> Mapping[str, int]:
-        """How many questions to models were looked at, and how many of them a ``while`` repeats."""
-        return {"model_calls": self._asked, "loops": self._loops}
-
-    def _checks(self, one: _Binding) -> bool:
-        """Whether what is bound gives a model that validated itself, or raises."""
-        known = self._classes.known(one.schema, one.path) if one.schema else None
-        return known is not None and known.kind in MODELS and one.how != "bind_tools"
-
-    def _structured(self, one: _Binding) -> Finding:
-        known = self._classes.known(one.schema, one.path) if one.schema else None
-        name = one.schema.rpartition(".")[2].lstrip(":")
-        sure = one.sure
-        if known is not None and known.kind in MODELS:
-            says = f"{one.how} binds to {name}, a {known.kind} ({known.where})"
-            sure = max(sure, 0.9)
-        elif name:
-            says = f"{one.how} binds to {name}"
-        else:
-            says = f"{one.how} binds to a schema"
-        text = clean(f"{says}\n{one.code}")
-        return Finding(goal="output.structured", path=one.path, line=one.line, text=text, confidence=sure)
+def look(module: Module, notes: Notes) -> None:
+    """Note how a file binds, validates, repeats and reads what models answer."""
+    if module.source.role != "code":
+        return
+    notes.bindings.extend(_bindings(module))
+    asked = questions(module)
+    sites = [one.site for several in asked.values() for one in several]
+    notes.counts["model_calls"] += len(sites)
+    notes.counts["loops"] += sum(any(isinstance(frame.stmt, ast.While) for frame in site.around()) for site in sites)
+    if asked or talks_to_models(module):
+        notes.found.extend(_per_function(module, asked))
 
 
-def _bindings(module: Module) -> Iterator[_Binding]:
-    for call, site in module.calls():
+def _bindings(module: Module) -> Iterator[Binding]:
+    calls = module.calls()
+    numbers = set(by_word(module, ast.Call).of(_BINDING))
+    numbers.update(n for n, (call, _) in enumerate(calls) if any(one.arg in _TAKERS for one in call.keywords))
+    for call, site in (calls[number] for number in sorted(numbers)):
         said = _binding(module, call, site.scope)
         if said is not None:
             how, schema, sure = said
             name = _schema_name(module, schema, site.scope)
-            yield _Binding(how, name, module.source.path, call.lineno, excerpt(module, site.stmt, 6), sure)
+            yield Binding(how, name, module.source.path, call.lineno, excerpt(module, site.stmt, 6), sure)
 
 
 def _binding(module: Module, call: ast.Call, scope: Scope) -> tuple[str, ast.expr | None, float] | None:
@@ -200,33 +152,34 @@ def _per_function(module: Module, asked: Mapping[Function | None, list[ModelCall
 def _validations(module: Module, body: ast.AST, flow: Flow[ModelCall], asked: list[ModelCall]) -> Iterator[Finding]:
     """Where a function that asks a model validates: by a model's own method, a parser, a check of the type, or by
     catching what a misfit raises."""
-    scope = module.scopes.get(body, module.scope)
     sure = max(one.sure for one in asked)
+    for shown, says, most in _validating(module, body, flow, asked):
+        yield found("output.validated", module, shown, says=says, confidence=share(sure, most), lines=4)
+
+
+def _validating(
+    module: Module, body: ast.AST, flow: Flow[ModelCall], asked: list[ModelCall]
+) -> Iterator[tuple[ast.AST, str, float]]:
+    scope = module.scopes.get(body, module.scope)
     whole = answers(body, asked)
     for node in inside(body):
         match node:
             case ast.Call(func=ast.Attribute(attr=attr)) if attr in _VALIDATING:
-                yield found("output.validated", module, node, says=f"{attr}() in a function that asks a model",
-                            confidence=share(sure, 0.9), lines=4)  # fmt: skip
+                yield node, f"{attr}() in a function that asks a model", 0.9
             case ast.Call(func=func) if last_name(func) in _PARSERS:
-                yield found("output.validated", module, node, says=f"{last_name(func)} reads the answer",
-                            confidence=share(sure, 0.9), lines=4)  # fmt: skip
+                yield node, f"{last_name(func)} reads the answer", 0.9
             case ast.Call(func=ast.Name(id="isinstance"), args=[one, _kind]) if flow.source(one) is not None:
-                yield found("output.validated", module, node, says="the answer's type is checked",
-                            confidence=share(sure, 0.7), lines=4)  # fmt: skip
+                yield node, "the answer's type is checked", 0.7
             case ast.Call(func=func, args=[], keywords=[ast.keyword(arg=None, value=spread)]) if flow.source(spread):
                 if last_name(func)[:1].isupper():
-                    yield found("output.validated", module, node, says=f"{last_name(func)}(**answer)",
-                                confidence=share(sure, 0.7), lines=4)  # fmt: skip
+                    yield node, f"{last_name(func)}(**answer)", 0.7
             case ast.Try(body=tried, handlers=handlers):
                 for handler in handlers:
                     names = [name for name in _caught(handler.type) if name in _MISFITS]
                     if names and (set(names) != _NO_JSON or _is_read(module, tried, scope, asked, whole)):
-                        yield found("output.validated", module, handler, says=f"catches {', '.join(names)}",
-                                    confidence=share(sure, 0.9), lines=4)  # fmt: skip
+                        yield handler, f"catches {', '.join(names)}", 0.9
             case ast.Call(func=func) if dotted(module, func, scope).startswith(("jsonschema.", "fastjsonschema.")):
-                yield found("output.validated", module, node, says="held against a JSON schema",
-                            confidence=share(sure, 0.9), lines=4)  # fmt: skip
+                yield node, "held against a JSON schema", 0.9
 
 
 def _elsewhere(module: Module, asking: set[Function | None]) -> Iterator[Finding]:

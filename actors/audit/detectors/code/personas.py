@@ -55,7 +55,10 @@ _STANCES: Final[dict[str, re.Pattern[str]]] = {
 def similarity(a: str, b: str) -> float:
     """The share of their text that two texts have in common, from 0 to 1; the same in both directions. Upper and lower
     case, blanks and punctuation make no difference. Two empty texts share nothing."""
-    one, other = _shingles(a), _shingles(b)
+    return _share(_shingles(a), _shingles(b))
+
+
+def _share(one: Counter[tuple[str, ...]], other: Counter[tuple[str, ...]]) -> float:
     total = one.total() + other.total()
     return 2 * (one & other).total() / total if total else 0.0
 
@@ -143,10 +146,7 @@ class PersonaReader:
     def _compared(self) -> list[tuple[Prompt, Prompt, float]]:
         if self._pairs is None:
             shingled = [(prompt, _shingles(prompt.text)) for prompt in self.personas()]
-            self._pairs = []
-            for (one, a), (other, b) in combinations(shingled, 2):
-                total = a.total() + b.total()
-                self._pairs.append((one, other, 2 * (a & b).total() / total if total else 0.0))
+            self._pairs = [(one, other, _share(a, b)) for (one, a), (other, b) in combinations(shingled, 2)]
         return self._pairs
 
     def _shared(self, personas: list[Prompt], sure: float) -> Iterator[Finding]:

@@ -12,6 +12,9 @@ from typing import Final, Literal, NamedTuple
 from pmagent.actors.audit.detectors.code.names import bindings, dotted, keyword, last_name, own_function
 from pmagent.actors.audit.detectors.code.scopes import Binding, Module, Scope
 from pmagent.actors.audit.detectors.code.strings import is_constant, pieces
+from pmagent.actors.audit.lists import Lists
+
+_LISTS: Final = Lists(__package__, "places")
 
 Where = Literal["temporary", "working", "fixed", "unknown"]
 
@@ -29,14 +32,8 @@ _TEMPORARY: Final = frozenset(
     f"tempfile.{name}" for name in ("mkdtemp", "TemporaryDirectory", "gettempdir", "NamedTemporaryFile", "mktemp")
 ) | {"aiofiles.tempfile.TemporaryDirectory", "anyio.TemporaryDirectory", "anyio.mkdtemp", "anyio.gettempdir"}
 _WORKING: Final = frozenset({"os.getcwd", "os.curdir", "pathlib.Path.cwd", "os.path.curdir"})
-_TELLING: Final = re.compile(
-    r"(?:^|_)(?:tmp|temp|temporary|scratch|sandbox|tmpdir|tempdir)(?:_|$|dir|path|root)", re.IGNORECASE
-)
-_SAME: Final = frozenset({
-    "str", "Path", "PurePath", "PosixPath", "fspath", "abspath", "realpath", "normpath", "resolve", "absolute",
-    "expanduser", "as_posix", "join", "joinpath", "enter_context", "enter_async_context", "mkdir", "with_name",
-    "format", "strip", "rstrip",
-})  # fmt: skip
+_TELLING: Final = _LISTS.pattern("telling")
+_SAME: Final = _LISTS.words("same")
 """Calls whose result leads where their first argument, or what they are a method of, leads."""
 
 _STEPS_MAX: Final = 200

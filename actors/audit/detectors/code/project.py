@@ -10,7 +10,10 @@ from pmagent.actors.audit.detectors.code.engineering import ProjectReader
 from pmagent.actors.audit.detectors.code.excerpts import clean
 from pmagent.actors.audit.detectors.code.parse import role_of
 from pmagent.actors.audit.detectors.code.secret_literals import secrets_in_settings
+from pmagent.actors.audit.lists import Lists
 from pmagent.contracts.audit_facts import Finding
+
+_LISTS: Final = Lists(__package__, "project")
 
 __all__ = ["ProjectReader", "Read", "project_findings"]
 
@@ -18,45 +21,30 @@ Read = Callable[[str], bytes | None]
 """The content of a tracked file by its path; None where it cannot be read."""
 
 _READ_MAX: Final = 200_000
-_WORKFLOWS: Final = re.compile(
-    r"\.github/workflows/[^/]+\.ya?ml|\.gitlab-ci\.ya?ml|\.circleci/config\.ya?ml|azure-pipelines\.ya?ml|Jenkinsfile"
-    r"|\.travis\.ya?ml|bitbucket-pipelines\.yml|\.woodpecker(?:/[^/]+)?\.ya?ml|\.drone\.ya?ml|\.buildkite/[^/]+\.ya?ml"
-    r"|\.(?:gitea|forgejo)/workflows/[^/]+\.ya?ml|\.ci/[^/]+|\.builds/[^/]+\.yml|appveyor\.yml"
-    r"|noxfile\.py|tox\.ini"
-)  # fmt: skip
-_LOCKS: Final = re.compile(
-    r"(?:.*/)?(?:uv\.lock|poetry\.lock|Pipfile\.lock|pdm\.lock|pixi\.lock|conda-lock\.yml|pylock(?:\.\w+)?\.toml"
-    r"|requirements[\w.-]*\.(?:lock|txt))"
-)
+_WORKFLOWS: Final = _LISTS.pattern("workflows")
+_LOCKS: Final = _LISTS.pattern("locks")
 _LICENCES: Final = re.compile(r"(?:LICEN[CS]E|COPYING|UNLICENSE)(?:[.-][\w.-]+)?", re.IGNORECASE)
 _READMES: Final = re.compile(r"README(?:\.(?:md|rst|txt|adoc))?", re.IGNORECASE)
-_EXAMPLES: Final = re.compile(
-    r"(?:.*/)?(?:\.env|env)[._-](?:example|sample|template|dist|local\.example)|(?:.*/)?example\.env"
-)
+_EXAMPLES: Final = _LISTS.pattern("examples")
 _COMMITTED: Final = re.compile(r"(?:.*/)?\.env(?:\.(?!example|sample|template|dist)\w+)?")
 _LINTERS: Final = {
     "ruff.toml": "ruff", ".ruff.toml": "ruff", ".flake8": "flake8", ".pylintrc": "pylint", "pylintrc": "pylint",
     "mypy.ini": "mypy", ".mypy.ini": "mypy", "pyrightconfig.json": "pyright", ".pre-commit-config.yaml": "pre-commit",
 }  # fmt: skip
-_SECTIONS: Final = re.compile(
-    r"^\[(?:tool\.(ruff|mypy|pyright|pylint|flake8|black|pyre|ty|basedpyright)|(flake8|mypy|pylint))\b", re.MULTILINE
-)
-_RUNNING: Final = re.compile(
-    r"(?:^[ \t]*(?:[$>#%] )?|`)"
-    r"((?:uv (?:run|sync|pip)|pip3? install|poetry (?:install|run)|python3? (?:-m \S|[\w./-]+\.py\b)"
-    r"|pipx (?:install|run)|docker(?: compose|-compose)? (?:run|up|build)|conda (?:env|create|install)"
-    r"|streamlit run|npm (?:run|install)|pytest|langgraph dev|make [\w.-]+(?=[ \t]*(?:[`#&]|$)))[^\n`]*)",
-    re.MULTILINE,
-)
+_SECTIONS: Final = _LISTS.pattern("sections")
+_RUNNING: Final = _LISTS.pattern("running")
 """A command, at the beginning of a line or behind a backtick: prose may well say ``make sure``."""
 _USAGE: Final = re.compile(r"^```(?:python|py)\b", re.MULTILINE)
 _PINNED: Final = re.compile(r"^[A-Za-z0-9][\w.\[\],-]*\s*==\s*[^\s*]+", re.MULTILINE)
 _NAMED: Final = re.compile(r"^[A-Za-z0-9][\w.\[\],-]*", re.MULTILINE)
 
 
-def project_findings(files: Sequence[str], read: Read, code: ProjectReader) -> Iterator[Finding]:
+def project_findings(
+    files: Sequence[str], read: Read, code: ProjectReader, settings: Sequence[Finding]
+) -> Iterator[Finding]:
     """The findings about the project in ``files`` (tracked paths) and ``code``: project.tests, ci, lock, lint, readme,
-    license, environment, and security.secret of settings that were committed. ``read`` is asked for a few files."""
+    license, environment (``settings``: where the code reads it), and security.secret of settings that were committed.
+    ``read`` is asked for a few files."""
     files = sorted(files)
     yield from _tests(code)
     yield from _ci(files, read)
@@ -66,7 +54,7 @@ def project_findings(files: Sequence[str], read: Read, code: ProjectReader) -> I
     yield from (
         Finding(goal="project.license", path=path, line=0, text=path) for path in files if _LICENCES.fullmatch(path)
     )
-    yield from _settings(files, code)
+    yield from _settings(files, settings)
     for path in files:
         if _COMMITTED.fullmatch(path) and role_of(path) == "code":
             yield from secrets_in_settings(path, _text(read, path))
@@ -139,10 +127,9 @@ def _readme(files: Sequence[str], read: Read) -> Iterator[Finding]:
                 yield Finding(goal="project.readme", path=path, line=line, text=text, confidence=0.9)
 
 
-def _settings(files: Sequence[str], code: ProjectReader) -> Iterator[Finding]:
+def _settings(files: Sequence[str], reads: Sequence[Finding]) -> Iterator[Finding]:
     """The environment is read, and an example of it is there; either alone is half."""
     examples = [path for path in files if _EXAMPLES.fullmatch(path)]
-    reads = code.settings
     if examples and reads:
         places = ", ".join(f"{one.path}:{one.line}" for one in reads[:5])
         text = f"{examples[0]} names settings; the environment is read at {places}"

@@ -8,10 +8,13 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from pmagent.actors.audit.detectors.code.model_calls import talks_to_models
-from pmagent.actors.audit.detectors.code.names import last_name
+from pmagent.actors.audit.detectors.code.names import calls_of, last_name
 from pmagent.actors.audit.detectors.code.parse import role_of
 from pmagent.actors.audit.detectors.code.scopes import Function, Module, Scope, Site
 from pmagent.actors.audit.detectors.code.strings import with_holes
+from pmagent.actors.audit.lists import Lists
+
+_LISTS: Final = Lists(__package__, "prompts")
 
 CHARS_MIN: Final = 50
 """Shorter texts are no prompts of a persona."""
@@ -20,31 +23,14 @@ ADDRESSED_MAX: Final = 80
 """Within so many characters a text that speaks to somebody says "you"."""
 OPENING_MAX: Final = 400
 """Within so many characters a prompt says to whom it speaks."""
-_OPENING: Final = re.compile(
-    r"(?:\A|[\n.!?#*>:\"'])\s*"
-    r"(?:you are|you're|you act as|act as|you play|your role is|role:|assume the role of|adopt the role of)\s+[*\"']*"
-    r"(?:(?:the|an?|our)\s+[*\"']*|(?=(?-i:[A-Z])|\{))([^\n.,;:!?(){}\"]{2,60})",
-    re.IGNORECASE,
-)
+_OPENING: Final = _LISTS.pattern("opening")
 """``You are the …`` at the beginning of a sentence, and whom it names."""
 _ADDRESSED: Final = re.compile(r"\b(?:you|your)\b", re.IGNORECASE)
-_KEYWORDS: Final = frozenset({
-    "system_prompt", "prompt", "instructions", "system_message", "system", "system_instruction", "backstory",
-    "persona", "state_modifier", "messages_modifier", "template", "prefix", "role_description",
-})  # fmt: skip
-_PROMPT_NAME: Final = re.compile(
-    r"prompt|persona|system|instruction|template|philosophy|backstory|role|stance", re.IGNORECASE
-)
-_NOISE: Final = re.compile(
-    r"(?:^|_)(?:system|prompts?|templates?|instructions?|messages?|msg|text|default|base|personas?|judge|judges|node|agent"
-    r"|role|build|get|make|create|the|role_description|philosophy|backstory|description|content|str|md|user|human|v\d+)(?=_|$)"
-)
+_KEYWORDS: Final = _LISTS.words("keywords")
+_PROMPT_NAME: Final = _LISTS.pattern("prompt_name")
+_NOISE: Final = _LISTS.pattern("noise")
 _WORD: Final = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
-ROLE: Final = re.compile(
-    r"prosecut|defen[sc]e|defender|defendant|tech[_ ]?lead|judge|juror|critic|advocate|skeptic|sceptic|optimis|pessimis"
-    r"|attorney|counsel|examiner|evaluator|arbiter|mediator|pragmati|contrarian|devil|adversar|auditor|inspector",
-    re.IGNORECASE,
-)
+ROLE: Final = _LISTS.pattern("role")
 _SAME_ROLE: Final = (
     ("prosecutor", re.compile(r"prosecut", re.IGNORECASE)),
     ("defense", re.compile(r"defen[sc]e|defender|defendant", re.IGNORECASE)),
@@ -58,9 +44,7 @@ _SAME_ROLE: Final = (
 """Roles that are one persona by whatever words they are introduced."""
 _STOPS: Final = frozenset({"who", "that", "for", "in", "with", "and", "of", "on", "responsible", "tasked", "agent"})
 FILE_CHARS_MAX: Final = 100_000
-_PROMPT_ENDINGS: Final = frozenset({
-    "txt", "md", "jinja", "jinja2", "j2", "prompt", "yaml", "yml", "toml", "json", "xml",
-})  # fmt: skip
+_PROMPT_ENDINGS: Final = _LISTS.words("prompt_endings")
 _PROMPT_FOLDER: Final = re.compile(r"(?:\w+_)?(?:prompts?|personas?|judges|system_prompts)")
 _PROMPT_FILE: Final = re.compile(r"prompt|persona", re.IGNORECASE)
 
@@ -99,9 +83,9 @@ def prompts_in(module: Module) -> Iterator[Prompt]:
     seen: set[tuple[str, str]] = set()
     families, systems = _families(module), _systems(module)
     for name, expression, site, entry in _candidates(module):
-        family = entry or families.get(expression, "")
         if not _may_be_long(expression):
             continue
+        family = entry or families.get(expression, "")
         text = with_holes(module, expression, site.scope)
         if text is None or len(text) < CHARS_MIN:
             continue
@@ -124,14 +108,15 @@ def prompts_in(module: Module) -> Iterator[Prompt]:
 def _systems(module: Module) -> set[str]:
     """The names that stand in a system message."""
     found: set[str] = set()
-    for site in module.sites(ast.Tuple, ast.Call, ast.Dict):
+    for site in (*module.sites(ast.Tuple), *module.sites(ast.Dict)):
         match site.node:
             case ast.Tuple(elts=[ast.Constant(value="system"), value]):
                 found |= _names(value)
-            case ast.Call(func=func, args=[value, *_]) if last_name(func) == "SystemMessage":
-                found |= _names(value)
             case ast.Dict(values=[ast.Constant(value="system"), value]):
                 found |= _names(value)
+    for call, _site in calls_of(module, ("SystemMessage",)):
+        if call.args and last_name(call.func) == "SystemMessage":
+            found |= _names(call.args[0])
     return found
 
 
@@ -240,11 +225,15 @@ def _key(target: ast.expr) -> str:
     return ""
 
 
+_MADE: Final = frozenset((ast.JoinedStr, ast.BinOp, ast.Call, ast.NamedExpr))
+"""Kinds of expressions that may put a text together."""
+
+
 def _may_be_long(expression: ast.expr) -> bool:
     """Whether it is worth folding: most expressions are no text at all."""
     if isinstance(expression, ast.Constant):
         return isinstance(expression.value, str) and len(expression.value) >= CHARS_MIN
-    return isinstance(expression, ast.JoinedStr | ast.BinOp | ast.Call | ast.NamedExpr)
+    return type(expression) in _MADE
 
 
 def _persona(name: str) -> str:

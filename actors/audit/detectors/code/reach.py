@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from pmagent.actors.audit.detectors.code.names import last_name
-from pmagent.actors.audit.detectors.code.scopes import LEAVES, Function, Module, Site, children, module_of
+from pmagent.actors.audit.detectors.code.names import last_name, parameters
+from pmagent.actors.audit.detectors.code.scopes import Function, Module, Site, module_of
 from pmagent.actors.audit.detectors.code.source import Source
 from pmagent.actors.audit.detectors.code.usage import (
     Calls,
@@ -26,6 +26,7 @@ from pmagent.actors.audit.detectors.code.usage import (
     calls_alone,
     dead_stores,
     is_stub,
+    may_waste,
     returns_only,
 )
 
@@ -34,7 +35,6 @@ _NAMING: Final = re.compile(
     r"|compose\.ya?ml|Procfile|Makefile|justfile|package\.json|README(?:\.\w+)?|.*\.(?:sh|ya?ml|service))"
 )
 """Files that may name what is run."""
-_TEXT_CHARS: Final = 200
 _READ_MAX: Final = 60
 _TEXT_MAX: Final = 200_000
 _RUN: Final = re.compile(
@@ -44,9 +44,6 @@ _RUN: Final = re.compile(
     r"|([\w./-]+?)(?:\.py)?:([A-Za-z_]\w*)\b(?!/)"
 )
 """A command that runs a file or a module, and an object of a module: ``./src/agent.py:graph``, ``package.cli:main``."""
-_WORD: Final = re.compile(r"[A-Za-z_]\w*")
-_FILE: Final = re.compile(r"[\w-]+\.[a-z]{2,7}\b|\A\d+(?:\.\d+)?\Z")
-"""The name of a file in a text, or a text that is a number."""
 _PLAIN_DECORATORS: Final = frozenset((
     "staticmethod", "classmethod", "property", "setter", "getter", "cached_property", "lru_cache", "cache", "wraps",
     "contextmanager", "asynccontextmanager", "dataclass", "overload", "override", "abstractmethod", "retry", "final",
@@ -54,7 +51,6 @@ _PLAIN_DECORATORS: Final = frozenset((
 ))  # fmt: skip
 """Decorators that register nothing: what bears only these runs when somebody calls it."""
 _LOADED: Final = "<module>"
-_SAYING: Final = frozenset((ast.Name, ast.Attribute, ast.Constant, ast.keyword, ast.ClassDef, ast.BinOp))
 
 
 class Body(NamedTuple):
@@ -102,13 +98,13 @@ class ReachReader:
         if module is None or source.role == "test":
             return
         functions = list(module.functions())
-        inner = {node for node, _site in functions}
-        self._functions[source.path] = [_body(module, node, site, inner) for node, site in functions]
-        self._unused[source.path] = [one for node in inner for one in dead_stores(node)]
+        self._functions[source.path] = [_body(module, node, site) for node, site in functions]
+        wasting = (node for node, _ in functions if may_waste(module, node))
+        self._unused[source.path] = [one for node in wasting for one in dead_stores(node)]
         self._alone[source.path] = list(calls_alone(module))
-        for node in inner:
+        for node, _site in functions:
             (self._answering if returns_only(node) else self._acting).add(node.name)
-        self._loaded[source.path] = _module_body(module, inner)
+        self._loaded[source.path] = _module_body(module)
         self._imports[source.path] = frozenset(part for name in module.imported for part in name.split(".") if part)
         if source.path.endswith("__init__.py"):
             self._offered.update(name.rpartition(".")[2] for name in module.imported)
@@ -205,69 +201,27 @@ class ReachReader:
                     self._reach(one)
 
 
-def _body(module: Module, node: Function, site: Site, functions: set[Function]) -> Body:
+def _body(module: Module, node: Function, site: Site) -> Body:
     decorators = [last_name(one) for one in node.decorator_list]
     first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
     around = site.scope.node
     special = node.name.startswith("__") and node.name.endswith("__")
-    names, said = _mentions([*node.body, *_annotations(node)], functions)
-    arguments = node.args
+    heard = module.mentions[node]
+    said = heard.said.union(one.arg for one in parameters(node))
     return Body(
-        path=module.source.path, name=node.name, first=first, last=node.end_lineno or node.lineno, names=names,
-        said=said.union(one.arg for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)),
+        path=module.source.path, name=node.name, first=first, last=node.end_lineno or node.lineno,
+        names=frozenset(heard.names | heard.read), said=frozenset(said),
         registered=special or any(name not in _PLAIN_DECORATORS for name in decorators),
         public=not node.name.startswith("_") and site.scope.function is None,
         owner=around.name if isinstance(around, ast.ClassDef) and around.bases else "", stub=is_stub(node),
     )
 
 
-def _annotations(node: Function) -> list[ast.expr]:
-    arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg]
-    found = [one.annotation for one in arguments if one is not None] + [node.returns]
-    return [one for one in found if one is not None]
-
-
-def _module_body(module: Module, functions: set[Function]) -> Body:
+def _module_body(module: Module) -> Body:
     """The code that runs when a module is loaded, decorators and defaults included."""
-    outside: list[ast.AST] = list(module.tree.body)
-    for node in functions:
-        outside += [*node.decorator_list, *node.args.defaults, *(one for one in node.args.kw_defaults if one)]
-    names, said = _mentions(outside, functions)
-    return Body(module.source.path, _LOADED, 0, 0, names, registered=True, public=True, said=said)
-
-
-def _mentions(statements: Iterable[ast.AST], functions: set[Function]) -> tuple[frozenset[str], frozenset[str]]:
-    """The names that statements read, not those in functions within, of a text what may be a name; and what else they
-    say: names that they give, keywords, numbers."""
-    names, said = set[str](), set[str]()
-    todo = list(statements)
-    while todo:
-        node = todo.pop()
-        kind = type(node)
-        if kind not in LEAVES:
-            if node in functions:
-                continue
-            todo += children(node)
-        if kind not in _SAYING:
-            continue
-        match node:
-            case ast.Name(id=name, ctx=held) | ast.Attribute(attr=name, ctx=held):
-                (names if isinstance(held, ast.Load) else said).add(name)
-            case ast.Constant(value=value):
-                _mention_constant(value, names, said)
-            case ast.keyword(arg=str(name)) | ast.ClassDef(name=name):
-                said.add(name)
-            case ast.BinOp(left=ast.Constant(value=int(left)), op=ast.Mult(), right=ast.Constant(value=int(right))):
-                said.update(map(str, (left, right, left * right)))
-    return frozenset(names), frozenset(said)
-
-
-def _mention_constant(value: object, names: set[str], said: set[str]) -> None:
-    if isinstance(value, str) and len(value) < _TEXT_CHARS:
-        names.update(_WORD.findall(value))
-        said.update(_FILE.findall(value))
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        said.add(f"{value:g}" if isinstance(value, float) else str(value)[:20])
+    heard = module.mentions[module.tree]
+    names = frozenset(heard.names | heard.read)
+    return Body(module.source.path, _LOADED, 0, 0, names, registered=True, public=True, said=frozenset(heard.said))
 
 
 def _is_run(module: Module) -> bool:

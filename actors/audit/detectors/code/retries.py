@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from typing import Final
 
 from pmagent.actors.audit.detectors.code.excerpts import found
 from pmagent.actors.audit.detectors.code.model_calls import ModelCall
-from pmagent.actors.audit.detectors.code.names import called, dotted, keyword, last_name
+from pmagent.actors.audit.detectors.code.names import dotted, last_name
 from pmagent.actors.audit.detectors.code.scopes import Module
 from pmagent.contracts.audit_facts import Finding
 
 STRATEGIES: Final = frozenset({"ToolStrategy", "ProviderStrategy", "AutoStrategy", "NativeOutput", "ToolOutput"})
 """How LangChain's agents bind an answer to a schema."""
-_RETRYING: Final = frozenset({"with_retry", "with_fallbacks"})
-_RETRY_PARSERS: Final = frozenset({"OutputFixingParser", "RetryOutputParser", "RetryWithErrorOutputParser"})
 _RETRY_DECORATORS: Final = ("tenacity", "stamina", "backoff", "retrying", "retry")
-_AGAIN: Final = re.compile(r"(?:^|_)(?:retry|retries|retrying|with_backoff)(?:_|$)")
 _CATCHING: Final = frozenset({"Retrying", "AsyncRetrying", "retry_context"})
 _COUNTING: Final = _CATCHING | {"range", "count", "attempt"}
 
@@ -73,28 +69,6 @@ def _repeats(loop: ast.stmt) -> bool:
 
 def _always_leaves(body: list[ast.stmt]) -> bool:
     return bool(body) and isinstance(body[-1], ast.Raise | ast.Return | ast.Break)
-
-
-def retry_settings(module: Module) -> Iterator[Finding]:
-    """Retries that a library is told to make."""
-    for call, site in module.calls():
-        written, name = last_name(call.func), called(module, call, site)
-        if written in _RETRYING and isinstance(call.func, ast.Attribute):
-            yield found(
-                "output.retried", module, site, says=f"{written}()", confidence=1.0 if written == "with_retry" else 0.7
-            )
-        elif _AGAIN.search(written.lower()) and any(isinstance(one, ast.Lambda) for one in call.args):
-            yield found("output.retried", module, site, says=f"{written}() around a call", confidence=0.7)
-        elif written in _RETRY_PARSERS:
-            yield found("output.retried", module, site, says=f"{written} asks again", confidence=0.95)
-        elif written in {"RetryPolicy", "ModelRetryMiddleware"} and name.startswith("lang"):
-            yield found("output.retried", module, site, says=f"{written} of a node", confidence=0.8)
-        elif written in STRATEGIES and keyword(call, "handle_errors") is not None:
-            yield found("output.retried", module, site, says=f"{written} handles errors", confidence=0.8)
-        elif keyword(call, "max_retries") is not None and keyword(call, "response_model") is not None:
-            yield found("output.retried", module, site, says="max_retries with a response_model", confidence=0.95)
-        elif keyword(call, "retries") is not None and written == "Agent":
-            yield found("output.retried", module, site, says="retries of an agent", confidence=0.8)
 
 
 def share(sure: float, most: float) -> float:

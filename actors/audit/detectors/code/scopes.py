@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, wraps
+from operator import attrgetter
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
+from pmagent.actors.audit.detectors.code.mentions import SAYING, Mentions, rewrites
 from pmagent.actors.audit.detectors.code.source import Source
+from pmagent.actors.audit.detectors.code.tree import FIELD_BY_FIELD, HOLDING, STATEMENTS, below
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 _NEW_LINE: Final = re.compile(r"\r\n|\r|\n")
 _KEPT: Final = (
     ast.Call, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign, ast.ExceptHandler,
-    ast.Subscript, ast.Compare, ast.Dict, ast.Tuple, ast.Return, ast.Raise,
+    ast.Subscript, ast.Dict, ast.Tuple, ast.Return, ast.Raise,
 )  # fmt: skip
 
 
@@ -135,19 +138,23 @@ class Site(NamedTuple):
         return iter(()) if self.frame is None else self.frame.outward()
 
 
+_Group = tuple[list[ast.AST], Scope, "Frame | None", str, Mentions]
+
+
 class Module:
-    """A source that parsed, walked once. ``stars``: modules that it imports everything from; ``additions``:
-    where something is put into the list of a name; ``memo``, ``called``, ``attributes`` and ``results``: what was found
-    out once for all detectors."""
+    """A source that parsed, walked once. ``mentions``: of it and of each function; ``stars``: modules that it imports
+    everything from; ``additions``: where something is put into the list of a name; ``memo``, ``called``, ``attributes``
+    and ``results``: what was found out once for all detectors."""
 
     def __init__(self, source: Source, tree: ast.Module) -> None:
         self.source = source
         self.tree = tree
         self.scope = Scope(tree, None)
         self.scopes: dict[ast.AST, Scope] = {tree: self.scope}
+        self.mentions: dict[ast.AST, Mentions] = {tree: Mentions()}
         self.stars: list[str] = []
         self.imported: set[str] = set()
-        self.lines = _NEW_LINE.split(source.text)
+        self.lines = _NEW_LINE.split(source.text) if "\r" in source.text else source.text.split("\n")
         self.memo: dict[str, frozenset[str]] = {}
         self.called: dict[ast.Call, str] = {}
         self.attributes: dict[tuple[Scope, str], str] = {}
@@ -157,17 +164,17 @@ class Module:
         self._calls = [(site.node, site) for site in self._sites[ast.Call] if isinstance(site.node, ast.Call)]
         self.additions = _additions(self._sites[ast.Call])
 
-    def sites(self, *kinds: type[ast.AST]) -> Iterable[Site]:
+    def sites(self, *kinds: type[ast.AST]) -> Sequence[Site]:
         """All nodes of these kinds (calls, functions, classes, assignments …), in the order in which they stand."""
         if len(kinds) == 1:
             return self._sites[kinds[0]]
         if kinds not in self.results:
             found = [site for kind in kinds for site in self._sites[kind]]
-            self.results[kinds] = sorted(found, key=lambda site: (site.line, getattr(site.node, "col_offset", 0)))
+            self.results[kinds] = sorted(found, key=attrgetter("node.lineno", "node.col_offset"))
         together: list[Site] = self.results[kinds]
         return together
 
-    def calls(self) -> Iterable[tuple[ast.Call, Site]]:
+    def calls(self) -> Sequence[tuple[ast.Call, Site]]:
         """All calls."""
         return self._calls
 
@@ -185,7 +192,10 @@ class Module:
 
     def imports(self, *packages: str) -> bool:
         """Whether the file imports one of these packages or something of it."""
-        return any(name == package or name.startswith(f"{package}.") for name in self.imported for package in packages)
+        if "imported" not in self.memo:
+            parts = (name.split(".") for name in self.imported)
+            self.memo["imported"] = frozenset(".".join(one[:n]) for one in parts for n in range(1, len(one) + 1))
+        return not self.memo["imported"].isdisjoint(packages)
 
 
 def once(function: Callable[[Module], T]) -> Callable[[Module], T]:
@@ -232,76 +242,67 @@ def release(source: Source) -> None:
 
 
 def _walk(module: Module, sites: dict[type[ast.AST], list[Site]]) -> None:
-    todo: list[tuple[ast.AST, Scope, Frame | None, str]] = [(module.tree, module.scope, None, "")]
-    while todo:
-        node, scope, frame, field = todo.pop()
-        kind = type(node)
-        if kind in _STATEMENTS and isinstance(node, ast.stmt):
-            frame = Frame(node, field, frame)
-        if kind in sites:
-            sites[kind].append(Site(node, scope, frame))
-        bind = _BINDERS.get(kind)
-        if bind is not None:
-            bind(module, node, scope)
-        if kind not in _FIELD_BY_FIELD:
-            todo += [(one, scope, frame, field) for one in reversed(children(node)) if type(one) not in _IDLE]
-            continue
-        inner = scope
-        if kind in _SCOPES:
-            inner = module.scopes[node] = Scope(node, scope)
-            if isinstance(node, Function | ast.Lambda):
-                _bind_arguments(node.args, inner)
-        named = kind is not ast.Lambda
-        below = {id(one): one for one in children(node)}
-        for name in reversed(node._fields):
-            value = getattr(node, name, None)
-            seen_from, part = inner if name == "body" else scope, name if named else field
-            for one in reversed(value) if isinstance(value, list) else (value,):
-                if id(one) in below:
-                    todo.append((below[id(one)], seen_from, frame, part))
+    """Visit every node once, in the order in which they stand; what waits is kept in groups that have the rest in
+    common."""
+    groups: list[_Group] = [([module.tree], module.scope, None, "", module.mentions[module.tree])]
+    while groups:
+        todo, scope, frame, field, heard = groups.pop()
+        while todo:
+            node = todo.pop()
+            kind = type(node)
+            if kind not in _SPECIAL:
+                todo += heard.leaves(below(node))
+                continue
+            if kind in STATEMENTS and isinstance(node, ast.stmt):
+                groups.append((todo, scope, frame, field, heard))
+                todo, frame = [], Frame(node, field, frame)
+            if kind in sites:
+                sites[kind].append(Site(node, scope, frame))
+            if (bind := _BINDERS.get(kind)) is not None:
+                bind(module, node, scope)
+            if kind in SAYING:
+                heard.hear(node)
+            if kind in FIELD_BY_FIELD:
+                groups.append((todo, scope, frame, field, heard))
+                groups += _parts(module, node, scope, frame, field, heard)
+                break
+            todo += heard.leaves(below(node))
 
 
-_SCOPES: Final = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda})
-_IDLE: Final = frozenset((ast.Name, ast.Constant))
-"""Kinds of nodes that give no meaning, and that no detector asks for."""
-_STATEMENTS: Final = frozenset(ast.stmt.__subclasses__())
-_FIELD_BY_FIELD: Final = _STATEMENTS | {ast.Module, ast.Lambda}
-"""Kinds of nodes of which it matters in which field a node below stands."""
+def _parts(
+    module: Module, node: Any, scope: Scope, frame: Frame | None, field: str, heard: Mentions
+) -> Iterator[_Group]:
+    """The parts of a node of which it matters in which field something stands, the last one first. A function's
+    decorators and defaults are run with the module, its annotations are its own."""
+    inner, own, kind = scope, heard, type(node)
+    if kind in _SCOPES:
+        inner = module.scopes[node] = Scope(node, scope)
+    if kind in _CALLED:
+        _bind_arguments(node.args, inner)
+    if kind in _FUNCTIONS:
+        own = module.mentions[node] = Mentions()
+        own.rewrites = rewrites(node.body)
+        heard.rewrites = heard.rewrites or own.rewrites
+        heard = module.mentions[module.tree]
+    for name in reversed(HOLDING[kind]):
+        value: Any = getattr(node, name, None)
+        if name == "args" and kind in _FUNCTIONS:
+            for given in reversed(value._fields):
+                by = heard if given in ("defaults", "kw_defaults") else own
+                yield by.leaves(_listed(getattr(value, given))), scope, frame, name, by
+        elif value:
+            by = own if name in ("body", "returns") else heard
+            part = field if kind is ast.Lambda else name
+            yield by.leaves(_listed(value)), inner if name == "body" else scope, frame, part, by
 
-LEAVES: Final = frozenset((
-    ast.Name, ast.Constant, ast.Pass, ast.Break, ast.Continue, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal,
-))  # fmt: skip
-_NO_NODES: Final = frozenset((
-    "arg", "asname", "attr", "conversion", "ctx", "id", "is_async", "kind", "kwd_attrs", "op", "ops", "rest", "simple",
-    "type_comment", "type_ignores",
-))  # fmt: skip
-"""Fields that hold names, operators and contexts, whatever node they are of."""
-_WITH_GAPS: Final = frozenset(("keys", "kw_defaults"))
-_HOLDING: Final[dict[type[ast.AST], tuple[str, ...]]] = {
-    kind: tuple(field for field in kind._fields if field not in _NO_NODES)
-    for kind in vars(ast).values()
-    if isinstance(kind, type) and issubclass(kind, ast.AST) and kind not in LEAVES
-}
+
+def _listed(value: Any) -> list[Any]:
+    return [one for one in value if one is not None] if type(value) is list else [value] if value is not None else []
 
 
-def children(node: ast.AST) -> Sequence[ast.AST]:
-    """The nodes right below a node, without operators, contexts and what imports name. They are kept with it, for
-    several detectors ask."""
-    if type(node) in LEAVES:
-        return ()
-    held: dict[str, Any] = node.__dict__
-    found: list[ast.AST] | None = held.get("_below")
-    if found is None:
-        found = []
-        for name in _HOLDING.get(type(node), ()):
-            value = held.get(name)
-            if type(value) is list:
-                found += value if name not in _WITH_GAPS else [one for one in value if one is not None]
-            elif isinstance(value, ast.AST):
-                found.append(value)
-        held["_below"] = found
-    return found
-
+_FUNCTIONS: Final = frozenset((ast.FunctionDef, ast.AsyncFunctionDef))
+_CALLED: Final = _FUNCTIONS | {ast.Lambda}
+_SCOPES: Final = _CALLED | {ast.ClassDef}
 
 def _bind_arguments(arguments: ast.arguments, scope: Scope) -> None:
     positional = [*arguments.posonlyargs, *arguments.args]
@@ -417,3 +418,5 @@ _BINDERS: Final[dict[type[ast.AST], Callable[[Module, ast.AST, Scope], None]]] =
     ast.withitem: _bind_with,
 }
 """How each kind of node gives names a meaning."""
+_SPECIAL: Final = frozenset((*STATEMENTS, *_KEPT, *_BINDERS, *SAYING, *FIELD_BY_FIELD))
+"""Kinds of nodes of which there is more to note than what is below them."""

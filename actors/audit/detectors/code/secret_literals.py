@@ -12,15 +12,14 @@ from typing import Final
 
 from pmagent.actors.audit.detectors.code.names import last_name
 from pmagent.actors.audit.detectors.code.scopes import Module
+from pmagent.actors.audit.lists import Lists
 from pmagent.contracts.audit_facts import Finding
 from pmagent.events.secret_shapes import SHAPES, TELLING_NAME, Shape
 
+_LISTS: Final = Lists(__package__, "secret_literals")
+
 _LONG: Final = 4_000
-_PLACEHOLDER: Final = re.compile(
-    r"x{4,}|\*{3,}|\.{3}|<[^>]*>|\$\{|\{\{|\{\w*\}|your|my[-_]|example|sample|placeholder|change[-_]?me|dummy|fake|test"
-    r"|user(?:name)?:pass|redacted|insert|replace|todo|none|null|secret[-_]?here|(.)\1{7}|0123456|12345678|abcdef|foo|bar|not[-_]?(?:a|needed)",
-    re.IGNORECASE,
-)
+_PLACEHOLDER: Final = _LISTS.pattern("placeholder")
 _WORD: Final = r"(?:[A-Za-z]+(?:[0-9][A-Za-z]{0,2})?|[0-9]{1,3})"
 _WORDS: Final = re.compile(rf"[_./:-]*{_WORD}(?:[_./:-]+{_WORD})*[_./:-]*")
 """Names of variables, headers, classes and fields: words, with single digits behind them."""
@@ -102,7 +101,7 @@ def _sure(name: str, text: str) -> float:
 def _shape(text: str) -> bool:
     """Whether a known format of keys is in it: those that need no name before them."""
     lower = text.lower()
-    for shape in _FORMATS:
+    for shape in _FORMATS if _NEEDLES.search(lower) else ():
         if any(needle in lower for needle in shape.needles):
             for match in shape.pattern.finditer(text):
                 secret = match[match.lastindex or 0]
@@ -127,3 +126,4 @@ _FORMATS: Final = tuple(
     if not shape.pattern.flags & re.IGNORECASE  # those need a name, a header or an option before them
     and "_key" not in shape.needles
 )
+_NEEDLES: Final = re.compile("|".join(re.escape(needle) for shape in _FORMATS for needle in shape.needles))

@@ -8,30 +8,38 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Final
 
-from pmagent.actors.audit.detectors.code.calls import SHELLS, Start, Word, start
+import msgspec
+
+from pmagent.actors.audit.detectors.code.calls import SHELLS, STARTING, Start, Word, start
 from pmagent.actors.audit.detectors.code.clones import clones
-from pmagent.actors.audit.detectors.code.excerpts import by_place, found
-from pmagent.actors.audit.detectors.code.handed import Handed
-from pmagent.actors.audit.detectors.code.names import argument, bindings, called, dotted, keyword
+from pmagent.actors.audit.detectors.code.excerpts import found
+from pmagent.actors.audit.detectors.code.names import (
+    argument,
+    bindings,
+    by_word,
+    called,
+    calls_of,
+    dotted,
+    keyword,
+    last_name,
+    parameters,
+)
+from pmagent.actors.audit.detectors.code.notes import Notes, Sign, Waiting
 from pmagent.actors.audit.detectors.code.places import Place, is_own_file, place_of
-from pmagent.actors.audit.detectors.code.scopes import Module, Site, module_of
+from pmagent.actors.audit.detectors.code.scopes import Function, Module, Site
 from pmagent.actors.audit.detectors.code.secret_literals import secrets_in
-from pmagent.actors.audit.detectors.code.source import Source
 from pmagent.actors.audit.detectors.code.strings import is_constant, pieces
-from pmagent.actors.audit.detectors.code.unsafe_loads import Unsafe, is_load, unsafe_load
+from pmagent.actors.audit.detectors.code.unsafe_loads import LOADING, Unsafe, is_load, unsafe_load
+from pmagent.actors.audit.lists import Lists
 from pmagent.contracts.audit_facts import Finding
 
-_COMMANDS: Final = frozenset({
-    "os.system", "os.popen", "os.popen2", "os.popen3", "os.popen4", "popen2.popen2", "popen2.popen3", "popen2.popen4",
-    "commands.getoutput", "commands.getstatusoutput", "posix.system", "nt.system",
-})  # fmt: skip
-_SHELL_TEXTS: Final = frozenset({
-    "subprocess.getoutput", "subprocess.getstatusoutput", "asyncio.create_subprocess_shell",
-    "asyncio.subprocess.create_subprocess_shell",
-})  # fmt: skip
+_LISTS: Final = Lists(__package__, "security")
+
+_COMMANDS: Final = _LISTS.words("commands")
+_SHELL_TEXTS: Final = _LISTS.words("shell_texts")
 _MODEL_SHELLS: Final = ("ShellTool", "BashProcess", "BashTool")
 _MODEL_CODE: Final = ("PythonREPL", "PythonREPLTool", "PythonAstREPLTool")
 _INTERPRETER: Final = re.compile(r"(?:.*/)?(?:python[\d.]*|node|ruby|perl|php)(?:\.exe)?")
@@ -39,84 +47,88 @@ _GIVEN: Final = frozenset({"sys.executable", "sys.platform", "os.name", "os.sep"
 _QUOTING: Final = frozenset({"shlex.quote", "shlex.join", "pipes.quote", "subprocess.list2cmdline"})
 
 
+_DANGEROUS: Final = "allow_dangerous_deserialization"
+_CLONING: Final = re.compile(r"clone|checkout|fetch|download|repo|pull|git", re.IGNORECASE)
+_HANDED: Final = 0.8
+"""So sure it is that a clone goes to a place that a caller gives."""
 _STATEMENTS: Final = frozenset({"execute", "executemany", "executescript", "read_sql", "read_sql_query"})
 _SQL: Final = re.compile(r"\s*(?:select|insert|update|delete|replace|with|merge)\b", re.IGNORECASE)
 _TABLE: Final = re.compile(r"\b(?:from|into|update|join|table|by|set|select|limit)\s+[\"`\[]?$", re.IGNORECASE)
 
 
-class SecurityReader:
-    """Finds security.* and tools.no_unsafe_calls; a Detector."""
+_WORDS: Final = STARTING | _STATEMENTS | LOADING | frozenset((
+    *(name.rpartition(".")[2] for name in _COMMANDS | _SHELL_TEXTS), "subprocess_shell", "eval", "exec", "execfile",
+    "run_path", *_MODEL_SHELLS, *_MODEL_CODE,
+))  # fmt: skip
+"""The last words of calls that can be unsafe."""
 
-    def __init__(self) -> None:
-        self._found: list[Finding] = []
-        self._in_tests: list[Finding] = []
-        self._calls = 0
-        self._in_code = 0
-        self._first = ""
-        self._clones = Handed()
 
-    def take(self, source: Source) -> None:
-        """Look at a file."""
-        module = module_of(source)
-        if module is None:
-            return
-        for call, site in module.calls():
-            self._examine(module, call, site)
-        for clone in clones(module):
-            place = _target(module, clone.target, clone.folder, clone.site)
-            unsafe = Unsafe("security.clone_in_place", place.sure)
-            if place.param:
-                self._clones.wait(module, clone.site, place.param, _finding(module, clone.site, unsafe))
-            if place.where in {"working", "fixed"} and not clone.unknown:
-                self._flaw(module, clone.site, unsafe)
-        self._clones.take(module)
-        for finding in secrets_in(module):
-            self._keep(module, finding)
-
-    def findings(self) -> Iterator[Finding]:
-        """All flaws; that there is none, where calls that could be unsafe were examined."""
-        flaws = by_place([*self._found, *self._clones.findings()])
-        yield from flaws
-        yield from by_place(self._in_tests)
-        if self._in_code and not any(finding.goal in _OF_CALLS for finding in flaws):
-            text = f"calls that start processes, evaluate code or load objects: {self._in_code} examined, none unsafe"
-            path, _, line = self._first.rpartition(":")
-            yield Finding(goal="tools.no_unsafe_calls", path=path, line=int(line), text=text, confidence=0.9)
-
-    @property
-    def examined(self) -> Mapping[str, int]:
-        """How many calls could have been unsafe."""
-        return {"calls_examined": self._calls}
-
-    def _examine(self, module: Module, call: ast.Call, site: Site) -> None:
+def look(module: Module, notes: Notes) -> None:
+    """Note the flaws of a file, and how many calls could have been any. A clone that goes where a caller says waits
+    for the callers."""
+    code = module.source.role == "code"
+    flaws = []
+    for call, site in _candidates(module):
         relevant, unsafe = judged(module, call, site)
-        if not relevant:
-            return
-        self._calls += 1
-        if module.source.role == "code":
-            self._in_code += 1
-            self._first = self._first or f"{module.source.path}:{call.lineno}"
+        notes.counts["calls_examined"] += relevant
+        if relevant and code:
+            notes.examined_in_code += 1
+            notes.first_examined = notes.first_examined or f"{module.source.path}:{call.lineno}"
         if unsafe is not None:
-            self._flaw(module, site, unsafe)
+            flaws.append(_finding(module, site, unsafe))
+    for clone in clones(module):
+        place = _target(module, clone.target, clone.folder, clone.site)
+        finding = _finding(module, clone.site, Unsafe("security.clone_in_place", place.sure))
+        if place.param and code:
+            notes.waiting.extend(_waiting(clone.site.scope.function, place.param, finding))
+        if place.where in {"working", "fixed"} and not clone.unknown:
+            flaws.append(finding)
+    flaws.extend(secrets_in(module))
+    if code:
+        notes.found.extend(flaws)
+        for sign, where in _handed(module):
+            notes.signs.setdefault(sign, where)
+    else:
+        notes.found.extend(
+            Finding(
+                goal="security.in_tests", path=one.path, line=one.line, confidence=one.confidence,
+                text=f"in a {module.source.role}: {one.goal}\n{one.text}"[:2_000],
+            )
+            for one in flaws
+        )  # fmt: skip
 
-    def _flaw(self, module: Module, site: Site, unsafe: Unsafe) -> None:
-        self._keep(module, _finding(module, site, unsafe))
 
-    def _keep(self, module: Module, finding: Finding) -> None:
-        if module.source.role == "code":
-            self._found.append(finding)
-        else:
-            text = f"in a {module.source.role}: {finding.goal}\n{finding.text}"
-            self._in_tests.append(Finding(
-                goal="security.in_tests", path=finding.path, line=finding.line, text=text[:2_000],
-                confidence=finding.confidence,
-            ))
+def _candidates(module: Module) -> Iterable[tuple[ast.Call, Site]]:
+    """The calls that can be unsafe, by their last words or a keyword."""
+    calls = module.calls()
+    numbers = set(by_word(module, ast.Call).of(_WORDS))
+    numbers.update(number for number, (call, _) in enumerate(calls) if call.keywords and keyword(call, _DANGEROUS))
+    return [calls[number] for number in sorted(numbers)]
 
 
-_OF_CALLS: Final = frozenset(
-    {"security.os_system", "security.shell", "security.evaluation", "security.unsafe_load", "security.clone_in_place",
-     "security.sql"}
-)
+def _waiting(function: Function | None, parameter: str, finding: Finding) -> Iterator[Waiting]:
+    """A clone whose place a caller gives, by name or in the order of a call."""
+    if function is not None:
+        names = [one.arg for one in parameters(function)]
+        names = names[1:] if names[:1] in (["self"], ["cls"]) else names
+        keys = (parameter, names.index(parameter) if parameter in names else -1)
+        says = f"{parameter} is a fixed place, or below the working directory, in the call at {{}}"
+        finding = msgspec.structs.replace(finding, confidence=_HANDED)
+        yield Waiting(tuple(("place", function.name, key) for key in keys), finding, says)
+
+
+def _handed(module: Module) -> Iterator[tuple[Sign, str]]:
+    """The calls that give a fixed place, or one in the working directory, to a function that may clone."""
+    for call, site in calls_of(module, [word for word in by_word(module, ast.Call) if _CLONING.search(word)]):
+        written = last_name(call.func)
+        if not _CLONING.search(written):
+            continue
+        given: list[tuple[str | int, ast.expr]] = [*enumerate(call.args)]
+        given += [(one.arg, one.value) for one in call.keywords if one.arg]
+        for key, value in given[:12]:
+            place = place_of(module, value, site.scope)
+            if place.where in {"working", "fixed"} and place.sure >= _HANDED and not place.param:
+                yield ("place", written, key), f"{module.source.path}:{call.lineno}"
 
 
 def _finding(module: Module, site: Site, unsafe: Unsafe) -> Finding:
@@ -143,7 +155,7 @@ def judged(module: Module, call: ast.Call, site: Site) -> tuple[bool, Unsafe | N
         return True, unsafe and unsafe._replace(sure=0.5)
     if is_load(name):
         return True, unsafe_load(module, call, site, name)
-    if _is_true(keyword(call, "allow_dangerous_deserialization")):
+    if _is_true(keyword(call, _DANGEROUS)):
         return True, Unsafe("security.unsafe_load", 0.7)  # an index of LangChain's, pickled; most likely its own
     if isinstance(call.func, ast.Attribute) and call.func.attr in _STATEMENTS:
         return _statement(module, argument(call, 0, "sql", "statement", "query"), site)

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from pmagent.actors.audit.detectors.code.classes import MODELS, Class, ClassTable
 from pmagent.actors.audit.detectors.code.excerpts import by_place, clean, excerpt
-from pmagent.actors.audit.detectors.code.names import called, dotted, keyword, last_name
+from pmagent.actors.audit.detectors.code.names import by_word, called, calls_of, dotted, keyword, last_name
 from pmagent.actors.audit.detectors.code.scopes import Module, Scope, Site, module_of
 from pmagent.actors.audit.detectors.code.source import Source
 from pmagent.contracts.audit_facts import Finding
@@ -45,10 +45,10 @@ class _Reducer(NamedTuple):
 
 
 class StateReader:
-    """Finds state.*; a Detector. Tests and examples are not looked at."""
+    """Finds state.*; a Detector. Tests and examples are not looked at. ``classes``: those of the code."""
 
     def __init__(self) -> None:
-        self._classes = ClassTable(shown=True)
+        self.classes = ClassTable(shown=True)
         self._uses: list[_Use] = []
         self._reducers: list[_Reducer] = []
         self._functions: set[str] = set()
@@ -60,11 +60,11 @@ class StateReader:
         if module is None or source.role != "code":
             return
         self._graphs = self._graphs or module.imports("langgraph", "langchain.agents")
-        self._classes.take(module)
+        self.classes.take(module)
         self._functions.update(
             node.name for node, _site in module.functions() if len(node.args.posonlyargs) + len(node.args.args) >= 2
         )
-        for call, site in module.calls():
+        for call, site in calls_of(module, _BUILDERS | _AGENTS):
             use = _use(module, call, site)
             if use is not None:
                 self._uses.append(use)
@@ -80,13 +80,13 @@ class StateReader:
     @property
     def examined(self) -> Mapping[str, int]:
         """How many classes, and how many graphs whose state was looked at."""
-        return {"classes": len(self._classes.classes), "graph_states": len(self._uses)}
+        return {"classes": len(self.classes.classes), "graph_states": len(self._uses)}
 
     def _typed(self) -> Iterator[Finding]:
-        meant = {use: self._classes.meant(use.name, use.path) for use in reversed(self._uses)}
+        meant = {use: self.classes.meant(use.name, use.path) for use in reversed(self._uses)}
         used = {(one.path, one.line): use for use, one in meant.items() if one is not None}
-        for one in self._classes.classes:
-            kind, sure = self._classes.kind(one)
+        for one in self.classes.classes:
+            kind, sure = self.classes.kind(one)
             use = used.get((one.path, one.line))
             by_name = self._graphs and one.name.endswith("State")
             if kind not in MODELS or (use is None and not by_name):
@@ -96,14 +96,14 @@ class StateReader:
             yield _of_class("state.typed", one, says, min(sure, 0.8) if use is None else sure)
         for use in self._uses:
             simple = use.name.rpartition(".")[2]
-            known = use.name.startswith("lang") and self._classes.known(use.name, use.path) is not None
+            known = use.name.startswith("lang") and self.classes.known(use.name, use.path) is not None
             if known and simple in _LIBRARY_STATES:
                 text = clean(f"{simple} of the library is the state of {use.builder}\n{use.code}")
                 yield Finding(goal="state.typed", path=use.path, line=use.line, text=text)
 
     def _models(self) -> Iterator[Finding]:
-        for one in self._classes.classes:
-            kind, sure = self._classes.kind(one)
+        for one in self.classes.classes:
+            kind, sure = self.classes.kind(one)
             if kind == "Pydantic model" and one.fields:
                 yield _of_class("state.models", one, f"Pydantic model with {_count(one.fields)}", sure)
 
@@ -115,9 +115,9 @@ class StateReader:
                 yield _sure(reducer.finding, 0.95)
             elif reducer.function.islower():
                 yield _sure(reducer.finding, 0.7)
-        for one in self._classes.classes:
+        for one in self.classes.classes:
             base = next((base for base in one.bases if base.rpartition(".")[2] in _LIBRARY_STATES), "")
-            if base.startswith("lang") and self._classes.known(base, one.path) is not None:
+            if base.startswith("lang") and self.classes.known(base, one.path) is not None:
                 says = f"add_messages, inherited from {base.rpartition('.')[2]}"
                 yield _of_class("state.reducers", one, says, 1.0)
         for use in self._uses:
@@ -127,7 +127,7 @@ class StateReader:
 
     def _plain(self) -> Iterator[Finding]:
         for use in self._uses:
-            known = self._classes.known(use.name, use.path)
+            known = self.classes.known(use.name, use.path)
             if use.plain or (known is not None and known.kind == "dict"):
                 text = clean(f"the state of {use.builder} is a plain dict\n{use.code}")
                 yield Finding(goal="state.plain_dicts", path=use.path, line=use.line, text=text)
@@ -180,7 +180,8 @@ def _schema(module: Module, given: ast.expr, scope: Scope) -> tuple[str, bool]:
 
 
 def _reducers(module: Module) -> Iterator[_Reducer]:
-    for site in module.sites(ast.Subscript):
+    subscripts = module.sites(ast.Subscript)
+    for site in (subscripts[number] for number in by_word(module, ast.Subscript).of(("Annotated",))):
         if isinstance(site.node, ast.Subscript):
             yield from _annotated(module, site.node, site, site.node)
     for site in module.sites(ast.AnnAssign):

@@ -9,22 +9,18 @@ from typing import Any, Final
 
 import msgspec
 
-from pmagent.actors.audit.detectors.code.agents import AgentReader
 from pmagent.actors.audit.detectors.code.connected import Connection, counted
 from pmagent.actors.audit.detectors.code.history import history_findings
-from pmagent.actors.audit.detectors.code.outcome import OutcomeReader
-from pmagent.actors.audit.detectors.code.outputs import OutputReader
 from pmagent.actors.audit.detectors.code.parse import is_python, role_of
 from pmagent.actors.audit.detectors.code.personas import PersonaReader
-from pmagent.actors.audit.detectors.code.processes import ProcessReader
 from pmagent.actors.audit.detectors.code.project import ProjectReader, Read, project_findings
 from pmagent.actors.audit.detectors.code.reach import ReachReader
 from pmagent.actors.audit.detectors.code.scopes import release
-from pmagent.actors.audit.detectors.code.security import SecurityReader
 from pmagent.actors.audit.detectors.code.source import Detector, Role, Source
 from pmagent.actors.audit.detectors.code.state import StateReader
-from pmagent.actors.audit.detectors.code.synthesis import SynthesisReader
+from pmagent.actors.audit.detectors.code.table import TableReader
 from pmagent.actors.audit.graphs.reader import GraphReader
+from pmagent.actors.audit.lists import Lists
 from pmagent.contracts.audit_facts import (
     CONTENT_CHARS_MAX,
     FINDINGS_MAX,
@@ -37,6 +33,8 @@ from pmagent.contracts.audit_facts import (
     Unparsed,
 )
 
+_LISTS: Final = Lists(__package__, "survey")
+
 UNPARSED_MAX: Final = 200
 GRAPHS_MAX: Final = 100
 
@@ -44,10 +42,7 @@ OTHERS_MAX: Final = 400
 """Of a repository with more templates, scripts and settings than this, its words are not counted."""
 OTHER_BYTES: Final = 200_000
 WORDS_MAX: Final = 30_000
-_OF_OTHERS: Final = re.compile(
-    r"\.(?:[jt]sx?|vue|svelte|html?|jinja2?|j2|tmpl|css|sql|sh|go|rs|java|kt|rb|php|c|cc|cpp|h|cs|ya?ml|toml|cfg|ini|env"
-    r"|service|tf|ps1)$|(?:^|/)(?:Dockerfile|Makefile|justfile|Procfile|requirements[\w.-]*\.txt|package\.json)$"
-)
+_OF_OTHERS: Final = _LISTS.pattern("of_others")
 _LOCKED: Final = re.compile(r"(?:^|/)(?:[\w-]*lock[\w-]*\.\w+|node_modules/.*)$")
 _NAME: Final = re.compile(r"[A-Za-z_]\w*|\d+(?:\.\d+)?")
 
@@ -79,17 +74,10 @@ class CodeReader:
         self._personas = PersonaReader()
         self._project = ProjectReader()
         self._reach = ReachReader()
+        self._state = StateReader()
+        self._table = TableReader()
         self._detectors: tuple[Detector, ...] = (
-            StateReader(),
-            self._graphs,
-            ProcessReader(),
-            SecurityReader(),
-            OutputReader(),
-            self._personas,
-            SynthesisReader(),
-            AgentReader(),
-            OutcomeReader(),
-            self._project,
+            self._state, self._graphs, self._table, self._personas, self._project
         )
         self._unparsed: list[Unparsed] = []
         self._examined = {"python_files": 0, "notebooks": 0, "lines": 0, "parsed": 0, "unparsed": 0}
@@ -133,7 +121,8 @@ class CodeReader:
         """All facts that were found. ``files`` are the repository's paths, ``read`` gives the content of one."""
         self._personas.take_files(files, read)
         self._reach.settle(files, read)
-        of_project = project_findings(files, read, self._project)
+        self._table.settle(self._state.classes)
+        of_project = project_findings(files, read, self._project, self._table.settings)
         all_found = (*(one.findings() for one in self._detectors), of_project, history_findings(history))
         connected = Connection(self._reach, self._graphs, self._personas.personas(), files, read)
         found: dict[str, list[Finding]] = {}

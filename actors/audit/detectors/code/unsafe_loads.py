@@ -5,10 +5,13 @@ from __future__ import annotations
 import ast
 from typing import Final, NamedTuple
 
-from pmagent.actors.audit.detectors.code.names import argument, called, keyword, last_name
+from pmagent.actors.audit.detectors.code.names import argument, called, calls_of, keyword, last_name
 from pmagent.actors.audit.detectors.code.places import is_own_file
 from pmagent.actors.audit.detectors.code.scopes import Module, Site
 from pmagent.actors.audit.detectors.code.strings import is_constant
+from pmagent.actors.audit.lists import Lists
+
+_LISTS: Final = Lists(__package__, "unsafe_loads")
 
 _PICKLES: Final = frozenset(
     f"{module}.{name}"
@@ -16,10 +19,12 @@ _PICKLES: Final = frozenset(
     for name in ("load", "loads", "Unpickler")
 ) | {"shelve.open", "joblib.load", "sklearn.externals.joblib.load", "pandas.read_pickle", "jsonpickle.decode",
      "compress_pickle.load", "pickle5.load", "pickle5.loads"}  # fmt: skip
-_YAML: Final = frozenset({"yaml.load", "yaml.load_all", "yaml.unsafe_load", "yaml.unsafe_load_all", "yaml.full_load",
-                          "yaml.full_load_all", "yaml.safe_load", "yaml.safe_load_all"})  # fmt: skip
+_YAML: Final = _LISTS.words("yaml")
 _SAFE_LOADERS: Final = frozenset({"SafeLoader", "CSafeLoader", "BaseLoader", "CBaseLoader"})
 _DUMPING: Final = frozenset({"dump", "dumps", "Pickler", "to_pickle"})
+
+LOADING: Final = frozenset(name.rpartition(".")[2] for name in _PICKLES | _YAML) | {"load"}
+"""The last words of what loads."""
 
 
 class Unsafe(NamedTuple):
@@ -83,7 +88,8 @@ def _dumpers(module: Module) -> frozenset[str]:
     """The libraries with which this file also writes."""
     known = module.memo.get("dumpers")
     if known is None:
-        names = (called(module, call, site) for call, site in module.calls() if last_name(call.func) in _DUMPING)
+        calls = ((call, site) for call, site in calls_of(module, _DUMPING) if last_name(call.func) in _DUMPING)
+        names = (called(module, call, site) for call, site in calls)
         known = module.memo["dumpers"] = frozenset(name.rpartition(".")[0] for name in names)
     return known
 

@@ -14,24 +14,28 @@ import ast
 import builtins
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from pmagent.actors.audit.detectors.code.names import WITHIN, inside, last_name, walk
 from pmagent.actors.audit.detectors.code.scopes import Function, Module
+from pmagent.actors.audit.detectors.code.tree import children
+from pmagent.actors.audit.lists import Lists
+
+_LISTS: Final = Lists(__package__, "usage")
 
 _SEEN_THROUGH: Final = frozenset(("locals", "vars", "eval", "exec"))
 _ACTING: Final = frozenset(("print", "open", "input", "exec", "eval", "setattr", "delattr", "__import__", "next"))
 _HOLDING: Final = frozenset((*ast.stmt.__subclasses__(), ast.ExceptHandler, ast.match_case, ast.Module))
 """Kinds of nodes that hold statements."""
+_CHANGING: Final = frozenset((
+    ast.Raise, ast.Global, ast.Nonlocal, ast.Yield, ast.YieldFrom, ast.Delete, ast.With, ast.Try, ast.Import,
+    ast.ImportFrom, ast.FunctionDef, ast.Assert,
+))  # fmt: skip
+_STORED: Final = frozenset((ast.Attribute, ast.Subscript))
 _TELLING: Final = frozenset((ast.Name, ast.Global, ast.Nonlocal, ast.AugAssign))
 _ASSIGNING: Final = frozenset((ast.Assign, ast.AnnAssign))
 _BUILTINS: Final = frozenset(dir(builtins)) - _ACTING
-_ASKING: Final = frozenset((
-    "get", "items", "values", "keys", "strip", "lstrip", "rstrip", "lower", "upper", "casefold", "join", "format",
-    "split", "rsplit", "splitlines", "partition", "rpartition", "startswith", "endswith", "replace", "removeprefix",
-    "removesuffix", "count", "index", "find", "copy", "model_copy", "model_dump", "union", "intersection", "difference",
-    "isdisjoint", "mean", "median", "pvariance", "variance", "stdev", "pstdev", "fsum", "sqrt", "floor", "ceil",
-))  # fmt: skip
+_ASKING: Final = _LISTS.words("asking")
 """Methods and functions of libraries that change nothing."""
 
 
@@ -83,6 +87,23 @@ def _is_constant(value: ast.expr | None) -> bool:
             return all(_is_constant(one) for one in parts)
         case ast.Dict(values=parts):
             return all(_is_constant(one) for one in parts)
+    return False
+
+
+def may_waste(module: Module, function: Function) -> bool:
+    """Whether a function can have dead stores at all: it has a value that its own body does not read, or gives a name
+    values in a row."""
+    heard = module.mentions[function]
+    return heard.rewrites or any(
+        name not in heard.read and not name.startswith("_") and any(_is_store(one.node) for one in found)
+        for name, found in module.scopes[function].bindings.items()
+    )
+
+
+def _is_store(node: ast.AST) -> bool:
+    match node:
+        case ast.Assign(targets=[ast.Name()]) | ast.AnnAssign(target=ast.Name()):
+            return True
     return False
 
 
@@ -174,19 +195,19 @@ def returns_only(function: Function) -> bool:
     """Whether a function does nothing but return a value: what it calls and assigns changes nothing outside."""
     if isinstance(function, ast.AsyncFunctionDef) or function.decorator_list:
         return False
-    returned = False
-    for node in inside(function):
+    returned, todo = False, list[Any](children(function))
+    while todo:
+        node = todo.pop()
+        kind = type(node)
+        if kind in _CHANGING or (kind in _STORED and type(node.ctx) is ast.Store):
+            return False
+        if kind not in WITHIN:
+            todo += children(node)
         match node:
             case ast.Return(value=ast.expr()):
                 returned = True
             case ast.Call(func=ast.Name(id=name)) if name not in _BUILTINS:
                 return False
             case ast.Call(func=ast.Attribute(attr=name)) if name not in _ASKING:
-                return False
-            case ast.Attribute(ctx=ast.Store()) | ast.Subscript(ctx=ast.Store()):
-                return False
-            case ast.Raise() | ast.Global() | ast.Nonlocal() | ast.Yield() | ast.YieldFrom() | ast.Delete():
-                return False
-            case ast.With() | ast.Try() | ast.Import() | ast.ImportFrom() | ast.FunctionDef() | ast.Assert():
                 return False
     return returned

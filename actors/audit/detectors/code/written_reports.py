@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from pmagent.actors.audit.detectors.code.excerpts import found
-from pmagent.actors.audit.detectors.code.names import argument, called, last_name
+from pmagent.actors.audit.detectors.code.names import argument, called, calls_of, last_name
 from pmagent.actors.audit.detectors.code.scopes import Module, Site
 from pmagent.actors.audit.detectors.code.strings import with_holes
 from pmagent.contracts.audit_facts import Finding
@@ -21,7 +21,7 @@ _REPORT: Final = re.compile(r"report|markdown|summary|verdict|(?:^|_)md(?:_|$)",
 
 def reports(module: Module) -> Iterator[Finding]:
     """Files that are written: Markdown by their name 0.9, another format of a report 0.7, by a word only 0.6."""
-    for call, site in module.calls():
+    for call, site in calls_of(module, ("write_text", "open")):
         target, what = _written(module, call, site)
         if target is None:
             continue

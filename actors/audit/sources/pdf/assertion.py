@@ -7,8 +7,11 @@ import functools
 import re
 from typing import Final
 
+from pmagent.actors.audit.lists import Lists
 from pmagent.actors.audit.matters import MOODS, REASONS
 from pmagent.actors.audit.sources.pdf.words import STOP_WORDS, parts
+
+_LISTS: Final = Lists(__package__, "assertion")
 
 REASON_WORDS: Final = {"cause": 5, "price": 3}
 """An explanation of this kind has so many words of its own at least."""
@@ -18,15 +21,8 @@ PRAISE_MAX: Final = 1
 _OPENING: Final = " (-*\u2022\u2013"
 _NEAR: Final = 4
 """So many words before it "no" and "without" are looked for."""
-_CLAUSE: Final = re.compile(
-    r"\s*(?:[;:()\u2013\u2014,]|\s-\s)\s*"
-    r"|\s+(?=(?:but|while|whereas|although|though|however|because|so\s+that|which|who|when|if|unless|where)\b)"
-    r"|\s+(?=and\s+(?:then|they|it|we|the|each|all|both|this|these|do|does|did|is|are|can|cannot|never|no|not)\b)",
-    re.IGNORECASE,
-)
-_QUOTED: Final = re.compile(
-    r"\u201c[^\u201d]*\u201d|(?<!\w)\"[^\"]*\"(?!\w)|\u00ab[^\u00bb]*\u00bb|(?<!\w)\u2018[^\u2019]*\u2019(?!\w)"
-)
+_CLAUSE: Final = _LISTS.pattern("clause")
+_QUOTED: Final = _LISTS.pattern("quoted")
 _QUOTED_WORDS: Final = 4
 """Of a name or term in quotation marks it can still be said that it is so; not of what has as many words as this."""
 

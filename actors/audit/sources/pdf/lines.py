@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
+from pmagent.actors.audit.lists import Lists
 from pmagent.actors.audit.sources.pdf.layout import Line
 from pmagent.actors.audit.sources.pdf.listing import drawn
 from pmagent.actors.audit.sources.pdf.opening import mupdf
@@ -13,13 +14,13 @@ from pmagent.actors.audit.sources.pdf.sight import Sight
 from pmagent.actors.audit.sources.pdf.underscores import Underscores
 from pmagent.actors.audit.sources.pdf.words import clean
 
+_LISTS: Final = Lists(__package__, "lines")
+
 LINES_MAX: Final = 5_000
 """So many lines of a page are read."""
 
 _FLAGS: Final = mupdf.TEXTFLAGS_DICT & ~mupdf.TEXT_PRESERVE_IMAGES & ~mupdf.TEXT_PRESERVE_LIGATURES
-_MONO: Final = re.compile(
-    r"mono|courier|consol|menlo|code|typewriter|cmtt|lmtt|inconsolata|fixed|terminal", re.IGNORECASE
-)
+_MONO: Final = _LISTS.pattern("mono")
 _BOLD: Final = re.compile(r"bold|black|heavy|semibold|demi", re.IGNORECASE)
 _MONO_FLAG: Final = 8
 _BOLD_FLAG: Final = 16

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-import re
 import zlib
 from collections.abc import Callable, Container, Sized
 from typing import Any, Final, NoReturn, TypeVar
 
 import pymupdf
 
+from pmagent.actors.audit.lists import Lists
 from pmagent.actors.audit.sources.pdf.wire import AT, HEAD, MARK
 from pmagent.contracts.audit_events import FailureCode
+
+_LISTS: Final = Lists(__package__, "opening")
 
 T = TypeVar("T")
 
@@ -24,9 +26,7 @@ CONTENT_BYTES: Final = 8 * 2**20
 _RATIO: Final = 10
 """So many bytes of a page come of one that is packed, as a rule."""
 
-_NO_MEMORY: Final = re.compile(
-    r"(?:malloc|calloc|realloc|out of memory|cannot allocate|exceeds? .*memory|bad_alloc)", re.IGNORECASE
-)
+_NO_MEMORY: Final = _LISTS.pattern("no_memory")
 
 FAILURES: Final = (
     mupdf.mupdf.FzErrorBase, RuntimeError, ValueError, IndexError, KeyError, TypeError, AttributeError,

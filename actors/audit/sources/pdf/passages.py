@@ -9,16 +9,18 @@ question's terms. 0: the term is dropped there without explanation.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from pmagent.actors.audit.lists import Lists
 from pmagent.actors.audit.sources.pdf.assertion import describes, explains
 from pmagent.actors.audit.sources.pdf.index import EXCERPT_CHARS, DocStore
 from pmagent.actors.audit.sources.pdf.layout import LISTED_ITEM, Paragraph
 from pmagent.actors.audit.sources.pdf.words import clipped, parts, sentences
 from pmagent.contracts.audit_events import Question
 from pmagent.contracts.audit_facts import Excerpt
+
+_LISTS: Final = Lists(__package__, "passages")
 
 LISTED: Final = 3
 PARAGRAPHS: Final = 6
@@ -29,11 +31,7 @@ LOOSE_TOP: Final = 2
 INSTRUCTION_TOP: Final = 5
 TERMS_MAX: Final = 60
 
-_SUMMARY: Final = re.compile(
-    r"[\d.\sivx:)]*(?:executive\s+)?(?:summary|abstract|overview|introduction|conclusions?|(?:table\s+of\s+)?contents"
-    r"|tl;?dr|at\s+a\s+glance|key\s+(?:points|takeaways|findings)|summary\s+and\s+\w+)\s*$",
-    re.IGNORECASE,
-)
+_SUMMARY: Final = _LISTS.pattern("summary")
 
 def excerpts(questions: Sequence[Question], passages: Sequence[Paragraph], store: DocStore) -> list[Excerpt]:
     """The excerpts for every term of the questions, ``query`` being the term, and for their instructions, ``query``

@@ -13,11 +13,14 @@ import re
 from collections.abc import Container, Iterable, Iterator
 from typing import Final
 
+from pmagent.actors.audit.lists import Lists
 from pmagent.actors.audit.sources.pdf.assertion import aside, asserted
 from pmagent.actors.audit.sources.pdf.layout import Paragraph
 from pmagent.actors.audit.sources.pdf.listing import FOLDERS, parted
 from pmagent.actors.audit.sources.pdf.words import listed
 from pmagent.contracts.audit_facts import Claim
+
+_LISTS: Final = Lists(__package__, "paths")
 
 CLAIMS_MAX: Final = 500
 PATH_CHARS: Final = 300
@@ -60,18 +63,9 @@ _PRODUCTS: Final = listed(
     electron.js alpine.js p5.js ml5.js moment.js
     """
 )
-_DOMAIN: Final = re.compile(
-    r"\.(?:com|org|net|io|dev|ai|edu|gov|app|co|uk|de|eu|me|info|cloud|so|gg|ly|xyz)$", re.IGNORECASE
-)
-_ADDRESS: Final = re.compile(
-    r"\b[A-Za-z][A-Za-z0-9+.-]{1,20}://\S+|\bwww\.\S+|(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+(?::\S+)?"
-    r"|\b(?:github|gitlab|bitbucket|huggingface)\.(?:com|org|co)\S*"
-)
-_TOKEN: Final = re.compile(
-    r"(?<![\w/\\.~*<>{}$%@#+\u2026-])"
-    r"(?:[A-Za-z]:[\\/]|\.{1,2}[/\\]|~[/\\]|[/\\])?[\w.@+-]+(?:[/\\][\w.@+-]+)*[/\\]?"
-    r"(?![\w*<>{}$%/\\.@+\u2026-])"
-)
+_DOMAIN: Final = _LISTS.pattern("domain")
+_ADDRESS: Final = _LISTS.pattern("address")
+_TOKEN: Final = _LISTS.pattern("token")
 _HYPHENS: Final = {0x2010: "-", 0x2011: "-"}
 _LIKELY: Final = re.compile(r"[./\\]|file$", re.IGNORECASE)
 _NEAR: Final = 400

@@ -6,7 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from pmagent.actors.audit.lists import Lists
 from pmagent.events.unseen import UNSEEN
+
+_LISTS: Final = Lists(__package__, "words")
 
 
 def listed(text: str) -> frozenset[str]:
@@ -31,12 +34,8 @@ _UNSEEN: Final = re.compile(f"[{UNSEEN}]")
 _BLANKS: Final = re.compile(r"[^\S\n]+")
 _WORD: Final = re.compile(r"\w+(?:[./_@+-]\w+)*")
 _CJK: Final = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]")
-_END: Final = re.compile(
-    r"(?<=[.!?])[\"'\u201d\u2019)\]]*\s+(?=[\"'\u201c\u2018(\[]*[A-Z0-9\u00c0-\u00de\u2022-])|(?<=[\u3002\uff01\uff1f])|\n+"
-)
-_ABBREVIATED: Final = re.compile(
-    r"(?:\b(?:e\.g|i\.e|cf|vs|fig|figs|eq|no|sec|ch|pp|approx|resp|al|dr|mr|ms|prof)|\b[A-Z])\.$", re.IGNORECASE
-)
+_END: Final = _LISTS.pattern("end")
+_ABBREVIATED: Final = _LISTS.pattern("abbreviated")
 _BRITISH: Final = re.compile(r"(?<=\w{3})is(?=(?:e|ed|es|er|ers|ing|ation|ations)$)")
 
 

@@ -21,6 +21,7 @@ from starlette.routing import BaseRoute, Route
 
 from pmagent.console.pages.addresses import address as address_of
 from pmagent.console.pages.context import PageContext, context_of, form_of, visitor_of
+from pmagent.console.pages.views.passkeys import confirm_first
 from pmagent.contracts.control import REASON_CHARS_MAX
 from pmagent.contracts.guest_calls import Call
 from pmagent.contracts.guests import GUESTS
@@ -131,7 +132,8 @@ async def _tried(context: PageContext, number: int, rule: str) -> Trial:
 
 async def approve(request: Request) -> Response:
     """POST ``digest``, ``note``, ``rule``, ``rule_seconds``, ``rule_uses``: let exactly that call through, once."""
-    return await _decide(request, "approve")
+    page = f"/agents/calls/{_number(request)}"
+    return confirm_first(request, page) or await _decide(request, "approve")
 
 
 async def reject(request: Request) -> Response:

@@ -35,6 +35,7 @@ from pmagent.console.pages.approvals.shown_state import (
 from pmagent.console.pages.approvals.viewing_time import ViewingTimes
 from pmagent.console.pages.context import PageContext, context_of, form_of, visitor_of
 from pmagent.console.pages.views.agents import standing
+from pmagent.console.pages.views.passkeys import confirm_first
 from pmagent.contracts.pla import MODES
 from pmagent.contracts.pla_words import OUTCOMES
 from pmagent.pla.filters import STANDS, fits
@@ -139,7 +140,8 @@ async def reveal(request: Request) -> Response:
 
 async def approve(request: Request) -> Response:
     """POST: approve exactly what was shown, once."""
-    return await _decide(request, "APPROVED")
+    page = f"/approvals/{quote(str(request.path_params['proposal_id']), safe='')}?decide=approve"
+    return confirm_first(request, page) or await _decide(request, "APPROVED")
 
 
 async def reject(request: Request) -> Response:

@@ -11,6 +11,7 @@ from starlette.routing import BaseRoute, Route
 
 from pmagent.console.auth.entrance import Entered, Entrance, NotAdmitted, Visitor
 from pmagent.console.auth.guard import cookie_name
+from pmagent.console.auth.passkeys import RELYING, NoPasskeys
 from pmagent.console.pages.context import context_of, form_of
 
 NEXT_CHARS_MAX: Final = 2048
@@ -38,6 +39,7 @@ async def sign_in_page(request: Request) -> Response:
     return await context_of(request).page(
         request, "sign_in.html", title="Sign in", section="", what="", hint="", name="",
         next=own_page(request.query_params.get("next", "")), secrets=_entrance(request).has_secrets(),
+        **_passkey(request),
     )
 
 
@@ -50,9 +52,35 @@ async def sign_in(request: Request) -> Response:
     except NotAdmitted as error:
         return await _refused(
             request, "sign_in.html", "Sign in", error, name=name[:64], next=own_page(form.get("next", "")),
-            secrets=True,
-        )
+            secrets=True, **_passkey(request),
+        )  # fmt: skip
     return _in(request, entered, own_page(form.get("next", "")))
+
+
+async def sign_in_by_passkey(request: Request) -> Response:
+    """POST ``challenge``, ``answer``, ``next``: the browser's answer to a challenge of the page before."""
+    form, entrance = form_of(request), _entrance(request)
+    back = own_page(form.get("next", ""))
+    try:
+        entered = await entrance.sign_in_by_passkey(
+            request.headers["host"], form.get("challenge", ""), form.get("answer", ""), request.state.cookie
+        )  # fmt: skip
+    except (NotAdmitted, NoPasskeys) as error:
+        refused = error if isinstance(error, NotAdmitted) else NotAdmitted(f"No passkey: {error.message}.", error.hint)
+        return await _refused(
+            request, "sign_in.html", "Sign in", refused, name="", next=back, secrets=entrance.has_secrets(),
+            **_passkey(request),
+        )  # fmt: skip
+    return _in(request, entered, back)
+
+
+def _passkey(request: Request) -> dict[str, Any]:
+    """Of the page: the options of the browser's call, "" where it has no use of passkeys; whether at localhost it has,
+    and the port there."""
+    keys, host = _entrance(request).passkeys, request.headers["host"]
+    lack, port = keys.lack(host), host.rpartition(":")[2]
+    options = "" if lack else keys.options("enter", "", host)
+    return {"passkey": options, "port": port, "elsewhere": bool(lack) and not keys.lack(RELYING)}
 
 
 async def sign_out(request: Request) -> Response:
@@ -102,5 +130,7 @@ routes: list[BaseRoute] = [
     Route("/enter", enter, methods=["GET"]),
     Route("/sign-in", sign_in_page, methods=["GET"]),
     Route("/sign-in", sign_in, methods=["POST"]),
+    Route("/sign-in/passkey", sign_in_by_passkey, methods=["POST"]),
+    Route("/sign-in/passkey", sign_in_page, methods=["GET"]),  # a page that answers a POST may be looked at again
     Route("/sign-out", sign_out, methods=["POST"]),
 ]

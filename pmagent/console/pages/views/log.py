@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from pmagent.console.pages.addresses import BadAddress
+from pmagent.console.pages.addresses import BadAddress, address, number
 from pmagent.console.pages.context import context_of, form_of, visitor_of
 from pmagent.console.pages.reading.explorer import Overview, overview
 from pmagent.console.pages.reading.lines import rows
@@ -31,12 +31,14 @@ from pmagent.console.pages.reading.searching import picking, until
 from pmagent.events.errors import NotFound, PmagentError
 from pmagent.events.event import StoredEvent
 from pmagent.events.store import LogStore
-from pmagent.log.find import position_of
+from pmagent.log.find import NotYetFound, position_of
 from pmagent.log.ranges import Found, Range, first_of, last_of, range_of
 from pmagent.log.summaries import known
 
 LOOK_SECONDS: Final = 2.0
 """So long is looked for a page's events; then the page says how far it came, and where it goes on."""
+STEPS_MAX: Final = 18
+"""So many requests look for one id: a browser follows twenty redirects."""
 ROWS_MAX: Final = 500
 """So many rows stand in a page that is followed."""
 
@@ -176,18 +178,25 @@ async def keep(request: Request) -> Response:
 
 
 async def find(request: Request) -> Response:
-    """``GET /log/find?id=…``: to the event that a position or an id names. Raises NotFound, CorruptLog."""
+    """``GET /log/find?id=&from=&step=``: to the event that a position or an id names. Where a page's time is over, the
+    next request looks further. Raises BadAddress, NotFound, CorruptLog."""
     named = request.query_params.get("id", "").strip()
     if not named:
         return RedirectResponse(PATH, status_code=303)
-    context = context_of(request)
-    position = await context.read(_found, context.layout.store, named)
+    context, begin, step = context_of(request), number(request, "from", 1, 1), number(request, "step")
+    try:
+        position = await context.read(_found, context.layout.store, named, begin)
+    except NotYetFound as error:
+        if step >= STEPS_MAX:
+            raise NotFound(error.message, "pmagent log show looks as long as it takes") from error
+        further = address(f"{PATH}/find", id=named, step=step + 1, **{"from": error.position})
+        return RedirectResponse(further, status_code=303)
     return RedirectResponse(f"{PATH}/{position}", status_code=303)
 
 
-def _found(store: LogStore, named: str) -> int:
+def _found(store: LogStore, named: str, begin: int) -> int:
     with closing(store.reader()) as storage:
-        return position_of(storage, named, until(LOOK_SECONDS))
+        return position_of(storage, named, until(LOOK_SECONDS), begin)
 
 
 routes: list[BaseRoute] = [

@@ -35,7 +35,7 @@ LIVE: Final = (
     "control.", "alert.", "actor.", "effect.", "daemon.", "console.refused", "task.attempt_requested", "task.exited",
 )  # fmt: skip
 CLASSES: Final = get_args(ActionClass)
-CHANGES: Final = ("stop", "mode", "handover")
+CHANGES: Final = ("stop", "mode", "end", "handover")
 RECENT: Final = 6
 _SCHEDULED: Final = ("timer.requested", "run.requested", "hid.ping_requested", "hid.lease_requested")
 """Effects that wait for a time, all day long."""
@@ -53,8 +53,8 @@ class Effects(msgspec.Struct, frozen=True):
 
 
 async def now(request: Request) -> Response:
-    """``/?change=&span=``: how things stand, and the figures of that time; with ``change`` (stop, mode or
-    handover) the form with all that may be said to that. Raises BadAddress."""
+    """``/?change=&span=``: how things stand, and the figures of that time; with ``change`` (stop, mode, end
+    or handover) the form with all that may be said to that. Raises BadAddress."""
     context, change = context_of(request), one_of(request, "change", CHANGES)
     span = one_of(request, "span", tuple(SPANS), "24h")
     status, pla = await _standing(context)

@@ -21,6 +21,7 @@ from starlette.routing import BaseRoute, Route
 from pmagent.console.auth.forms import BODY_BYTES_MAX
 from pmagent.console.pages.approvals.decision import FIRST_CHARS
 from pmagent.console.pages.context import PageContext, context_of, form_of, visitor_of
+from pmagent.console.pages.views.passkeys import confirm_first
 from pmagent.contracts.guest_calls import LayerName, Policy
 from pmagent.events.errors import PmagentError
 from pmagent.events.log import now
@@ -60,6 +61,8 @@ async def accept(request: Request) -> Response:
     context, visitor, form = context_of(request), visitor_of(request), form_of(request)
     if visitor.role != "approve":
         raise HTTPException(403, "Your role is view: you may look, and change nothing.")
+    if (first := confirm_first(request, "/policy")) is not None:
+        return first
     layer, text, before, digest = (form.get(name, "") for name in ("layer", "text", "before", "digest"))
     if layer not in LAYERS or len(digest) != len(sha256().hexdigest()):
         raise HTTPException(400, "It is not said which text is accepted for which file.")

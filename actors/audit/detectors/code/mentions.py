@@ -1,0 +1,97 @@
+"""What code mentions: names, attributes, words of short texts, numbers; pure."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+from pmagent.actors.audit.detectors.code.tree import FIELD_BY_FIELD
+
+_TEXT_CHARS: Final = 200
+"""A longer text mentions no names."""
+_WORD: Final = re.compile(r"[A-Za-z_]\w*")
+_FILE: Final = re.compile(r"[\w-]+\.[a-z]{2,7}\b|\A\d+(?:\.\d+)?\Z")
+"""The name of a file in a text, or a text that is a number."""
+_WITH_BLOCKS: Final = frozenset((*FIELD_BY_FIELD, ast.ExceptHandler, ast.match_case)) - {ast.Lambda}
+SAYING: Final = _WITH_BLOCKS | {ast.keyword, ast.BinOp}
+"""Kinds of nodes that say something beside what is below them."""
+
+
+class Mentions:
+    """What a function's body and annotations mention, or a module's own statements: the names that they ``read``; in
+    ``names`` also attributes, and of short texts what may be a name; in ``said`` names that they give, keywords, and
+    numbers. ``rewrites``: a name may be given a value twice in a row."""
+
+    __slots__ = ("names", "read", "rewrites", "said")
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+        self.read: set[str] = set()
+        self.said: set[str] = set()
+        self.rewrites = False
+
+    def leaves(self, nodes: Sequence[Any]) -> list[ast.AST]:
+        """Hear the names, attributes and constants among ``nodes``; the others, the last one first."""
+        others = []
+        for one in reversed(nodes):
+            node, kind = one, type(one)
+            while kind is ast.Attribute:  # a third of all nodes, and of them only the names count
+                (self.names if type(node.ctx) is ast.Load else self.said).add(node.attr)
+                node = node.value
+                kind = type(node)
+            if kind is ast.Name:
+                (self.read if type(node.ctx) is ast.Load else self.said).add(node.id)
+            elif kind is ast.Constant:
+                self._constant(node.value)
+            else:
+                others.append(node)
+        return others
+
+    def hear(self, node: Any) -> None:
+        """Hear what a node itself says, one of ``SAYING``."""
+        kind = type(node)
+        if kind is ast.keyword:
+            self.said.update((node.arg,) if node.arg else ())
+        elif kind is ast.BinOp:
+            if type(node.op) is ast.Mult:
+                sides = [getattr(side, "value", None) for side in (node.left, node.right)]
+                left, right = (one if isinstance(one, int) else None for one in sides)
+                if left is not None and right is not None and type(node.left) is type(node.right) is ast.Constant:
+                    self.said.update(map(str, (left, right, left * right)))
+        elif kind is ast.ClassDef:
+            self.said.add(node.name)
+        if kind in _WITH_BLOCKS and not self.rewrites:
+            blocks = (getattr(node, name, None) for name in ("body", "orelse", "finalbody"))
+            self.rewrites = any(rewrites(block) for block in blocks if block)
+
+    def _constant(self, value: Any) -> None:
+        kind = type(value)
+        if kind is str:
+            if value.isidentifier() and value.isascii():
+                self.names.add(value)
+            elif len(value) < _TEXT_CHARS:
+                self.names.update(_WORD.findall(value))
+                if "." in value or value.isdecimal():
+                    self.said.update(_FILE.findall(value))
+        elif kind is int:
+            self.said.add(str(value)[:20])
+        elif kind is float:
+            self.said.add(f"{value:g}")
+
+
+def rewrites(block: Sequence[ast.stmt]) -> bool:
+    """Whether two assignments of a row of them give the same name a value."""
+    row: set[str] = set()
+    for stmt in block:
+        match stmt:
+            case ast.Assign(targets=[ast.Name(id=name)]):
+                if name in row:
+                    return True
+                row.add(name)
+            case ast.Assign():
+                pass
+            case _:
+                row.clear()
+    return False

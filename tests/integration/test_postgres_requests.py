@@ -1,0 +1,137 @@
+"""Requests to the holder of a log from another machine: under the asker's own role, and in nobody else's name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pmagent.edges import OPERATIONS
+from pmagent.events.postgres.requests import PostgresRequests
+from pmagent.events.postgres.schema import prepare
+from pmagent.events.postgres.session import DatabaseRefused
+from pmagent.events.storage import Asked
+from pmagent.service.far import NotFromHere, NotTheirs, permitted
+from pmagent.service.wire import BadMessage
+from tests.support.machines import Machine, says
+from tests.support.postgres import READER, Server, one_server, until
+
+NO, UNREACHABLE, SECURITY = 1, 5, 7
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    """One server; the role that only reads is the operator ada's, and others read, too."""
+    with one_server() as made:
+        made.sql("CREATE ROLE stranger LOGIN; CREATE ROLE bob LOGIN")
+        assert not prepare(made.address(role="postgres"), [], ["stranger", "bob"], {READER: "ada", "bob": "bob"})
+        yield made
+
+
+@pytest.fixture
+def two(server: Server, workspace: Path, tmp_path: Path) -> Iterator[tuple[Machine, Machine]]:
+    """The holder's machine, and another one, from which ada reads."""
+    address = server.new_log()
+    first = Machine(tmp_path / "a", workspace, str(address))
+    with first.up() as holder:
+        says(holder, "ready;")
+        yield first, Machine(tmp_path / "b", workspace, str(server.address(address.log, READER)))
+
+
+def test_commands_on_another_machine_reach_the_holder_as_the_operator_of_their_role(
+    two: tuple[Machine, Machine], server: Server
+) -> None:
+    first, second = two
+    paused = second.run("pause", "--reason", "look", "--operator", "ada")
+    assert paused.code == 0, paused.errors
+    assert [one["data"]["operator_id"] for one in first.facts("control.paused")] == ["ada"]
+    assert first.status()["paused"]["operator_id"] == "ada"
+    assert second.run("resume", "--operator", "ada").code == 0
+    taken = second.run("oa", "snapshot", "--format", "json")
+    assert taken.code == 0, taken.errors
+    for command in (("pause", "--operator", "eve"), ("resume", "--operator", "bob")):
+        refused = second.run(*command)
+        assert (refused.code, "as ada" in refused.errors) == (SECURITY, True), refused.errors
+    assert len(first.facts("control.pause_requested")) == 1
+    assert server.sql("SELECT count(*) FROM pm.request WHERE arguments <> ''") == "0", "what was asked is not kept"
+    assert first.run("log", "verify").code == 0
+    assert first.run("replay").code == 0
+
+
+def test_what_is_not_listed_is_not_asked_from_elsewhere(two: tuple[Machine, Machine]) -> None:
+    _, second = two
+    refused = second.run("pla", "arm", "--operator", "ada")
+    assert (refused.code, "cannot be asked from here" in refused.errors) == (UNREACHABLE, True), refused.errors
+    looked = second.run("status", "--format", "json")
+    assert looked.document["daemon"] == "elsewhere"
+
+
+def test_a_role_that_is_nobodys_asks_nothing_and_nobody_sees_or_takes_anothers_request(
+    two: tuple[Machine, Machine], server: Server
+) -> None:
+    log = two[0].status()["log"] and server.sql("SELECT name FROM pm.log ORDER BY log_no DESC LIMIT 1")
+    sides = {
+        role: PostgresRequests(server.address(log, role), replicated=False) for role in (READER, "stranger", "bob")
+    }
+    with pytest.raises(DatabaseRefused, match="no operator"):
+        sides["stranger"].ask("x-1", "control.pause", "{}", 5)
+    assert sides[READER].ask("x-1", "nothing.known", '{"request": "x-1"}', 30) == "ada"
+    with pytest.raises(DatabaseRefused, match="another request"):
+        sides["bob"].ask("x-1", "nothing.known", "{}", 5)
+    assert sides["bob"].reply("x-1", 0) == (False, None)
+    assert not sides["bob"].withdraw("x-1")
+    until(lambda: sides[READER].reply("x-1", 1)[1] is not None, "the holder refuses it")
+    _, reply = sides[READER].reply("x-1", 0)
+    assert reply is not None
+    assert "NotFromHere" in reply
+    for text in (
+        "SELECT * FROM pm.request", "INSERT INTO pm.operator VALUES ('viewer', 'eve')",
+        "SELECT pm.take_requests(1, 9)", "SELECT pm.answer(1, 9, 'x-1', '')", "DELETE FROM pm.request",
+    ):
+        with pytest.raises(AssertionError, match="permission denied"):
+            server.sql(f"SET ROLE {READER}; {text}")
+    for side in sides.values():
+        side.close()
+
+
+def test_a_request_that_nobody_takes_is_taken_back_and_one_that_was_taken_is_not(
+    server: Server, workspace: Path, tmp_path: Path
+) -> None:
+    address = server.new_log()
+    machine = Machine(tmp_path / "a", workspace, str(address))
+    assert machine.run("oa", "snapshot").code == 0
+    side = PostgresRequests(server.address(address.log, READER), replicated=False)
+    side.ask("x-2", "control.pause", "{}", 30)
+    assert side.reply("x-2", 0) == (False, None)
+    assert side.withdraw("x-2")
+    assert not side.withdraw("x-2")
+    side.ask("x-3", "control.pause", "{}", 30)
+    number = int(server.sql(f"SELECT log_no FROM pm.log WHERE name = '{address.log}'"))
+    holder = PostgresRequests(address, replicated=False)
+    assert holder.take(number, 99, 0) == [], "it does not hold the log under that epoch"
+    assert [one.id for one in holder.take(number, 1, 0)] == ["x-3"]
+    assert holder.take(number, 1, 0) == []
+    assert not side.withdraw("x-3")
+    assert side.reply("x-3", 0) == (True, None)
+    holder.answer(number, 1, "x-3", '{"exit_code": 0}')
+    assert side.reply("x-3", 0) == (True, '{"exit_code": 0}')
+    side.close()
+    holder.close()
+
+
+def test_only_listed_operations_in_the_askers_own_name_are_permitted() -> None:
+    def asked(operation: str, arguments: str) -> Asked:
+        return Asked("r-1", "viewer", "ada", operation, arguments)
+
+    for operation in [*OPERATIONS, "no.such"]:
+        if operation not in OPERATIONS or not OPERATIONS[operation].far:
+            with pytest.raises(NotFromHere):
+                permitted(asked(operation, '{"request": "r-1"}'))
+    for name in ("operator", "operator_id"):
+        with pytest.raises(NotTheirs):
+            permitted(asked("pla.decide", f'{{"request": "r-1", "{name}": "eve"}}'))
+    for arguments in ("[]", "x", "{}", '{"request": "r-2"}', '{"request": "r-1", "secret": "s"}'):
+        with pytest.raises(BadMessage):
+            permitted(asked("pla.decide", arguments))
+    assert permitted(asked("orchestra.cancel", '{"request": "r-1"}'))["operator"] == "ada"
