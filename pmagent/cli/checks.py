@@ -90,8 +90,8 @@ def all_checks(
     layout = Layout(workspace)
     looks: dict[str, Callable[[Layout], Check]] = {**_LOOKS, "log": partial(_log, note=note)}
     looks |= {"database": _database} if layout.evidence.database else {}
-    looks |= {"programs": partial(_programs, environ=environ), "notifications": partial(_notifications, environ=environ)}
-    looks["guests"] = partial(_guests, environ=environ)
+    for name, of_environment in (("programs", _programs), ("notifications", _notifications), ("guests", _guests)):
+        looks[name] = partial(of_environment, environ=environ)
     for name, look in looks.items():
         try:
             checks.append(look(layout))
