@@ -153,12 +153,12 @@ def _workers(bench: Bench, primary: Server) -> Row:
     """Tasks that sleep, on one worker and on eight, each a process with one place."""
     joined(primary)
     workspace = fresh_example(bench.folder / "workspace")
-    with (workspace / ".pmagent/config.toml").open("a") as file:
-        file.write(f'\n[storage]\nlog = "{primary.address(LOG)}"\n')
+    (workspace / ".pmagent").mkdir(exist_ok=True)
+    (workspace / ".pmagent/config.toml").write_text(f'[storage]\nlog = "{primary.address(LOG)}"\n')
     (workspace / "orchestra.config.yaml").write_text(
         'version: "1.0"\nwhitelist_tools: [sleep]\nconcurrency: {max_workers: 64}\nworkers: {labels: [linux]}\n'
     )
-    seconds, each = (3, 4) if bench.runs > 1 else (1, 1)
+    seconds, each = (1, 1) if bench.quick else (5, 3)
 
     def rate(count: int) -> float:
         with ExitStack() as there:
@@ -177,7 +177,7 @@ def _workers(bench: Bench, primary: Server) -> Row:
 
     with running(workspace):
         one, eight = (
-            Spread.of(values) for values in alternate(max(1, bench.runs // 3), lambda: rate(1), lambda: rate(8))
+            Spread.of(values) for values in alternate(bench.count(3, 1), lambda: rate(1), lambda: rate(8))
         )
     ratio = eight.median / one.median
     return Row(
