@@ -7,9 +7,14 @@ All servers share this machine's processors and its disk with the writers.
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+import signal
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from itertools import pairwise
 from pathlib import Path
 
 import psycopg
@@ -24,7 +29,12 @@ from pmagent.events.postgres.store import PostgresLog
 from pmagent.events.reader import runs
 from pmagent.events.sequencer import Sequencer
 from pmagent.events.store import LogStore
+from tests.conftest import fresh_example
+from tests.support.commands import spawn
+from tests.support.daemons import running
+from tests.support.patroni import TTL, lacks, patroni_cluster
 from tests.support.postgres import WRITER, Server, lacking, servers
+from tests.support.workers import LOG, joined, working
 
 WRITERS = 256
 _APPEND = (
@@ -37,7 +47,29 @@ def run(bench: Bench) -> list[Row]:
     if why := lacking():
         return [Row(what="log in PostgreSQL", figure=Spread(0, 0, 0), unit="", note=why)]
     with _place(bench.folder) as folder, _pair(folder) as primary:
-        return [*_appending(bench, primary), _reading(bench, primary)]
+        rows = [*_appending(bench, primary), _reading(bench, primary), *_following(bench, primary)]
+        rows.append(_workers(bench, primary))
+    return [*rows, _electing(bench)]
+
+
+def _electing(bench: Bench) -> Row:
+    """How long nothing is acknowledged when the leader's host loses its power and Patroni elects another one."""
+    what, gaps, lost = "Patroni elects another primary: until the next acknowledgement", [], 0
+    if why := lacks():
+        return Row(what=what, figure=Spread(0, 0, 0), unit="s", note=why)
+    for turn in range(bench.count(3, 1)):
+        with patroni_cluster() as nodes:
+            writer = nodes.writer(f"bench-{turn}", old := nodes.leader())
+            writer.more(1_000)
+            nodes.hosts[old].kill()
+            nodes.leader(apart_from=old)
+            writer.more(1_000)
+            writer.end()
+            times = sorted(writer.times)
+            gaps.append(max(later - earlier for earlier, later in pairwise(times)) / 1e9)
+            lost += len(set(writer.acknowledged) - set(nodes.read(f"bench-{turn}")))
+    note = f"ttl {TTL} s, 64 writers; {lost} acknowledged events lost"
+    return Row(what=what, figure=Spread.of(gaps), unit="s", note=note)
 
 
 @contextmanager
@@ -115,6 +147,102 @@ def _reading(bench: Bench, primary: Server) -> Row:
         beside="segments", limit=files, ratio=ours.median / files.median, target=">= 0.6 of it",
         reached=ours.median >= 0.6 * files.median,
     )
+
+
+def _workers(bench: Bench, primary: Server) -> Row:
+    """Tasks that sleep, on one worker and on eight, each a process with one place."""
+    joined(primary)
+    workspace = fresh_example(bench.folder / "workspace")
+    with (workspace / ".pmagent/config.toml").open("a") as file:
+        file.write(f'\n[storage]\nlog = "{primary.address(LOG)}"\n')
+    (workspace / "orchestra.config.yaml").write_text(
+        'version: "1.0"\nwhitelist_tools: [sleep]\nconcurrency: {max_workers: 64}\nworkers: {labels: [linux]}\n'
+    )
+    seconds, each = (3, 4) if bench.runs > 1 else (1, 1)
+
+    def rate(count: int) -> float:
+        with ExitStack() as there:
+            for number in range(count):
+                there.enter_context(working(primary, bench.folder / f"hands-{count}-{number}", workspace))
+            tasks = [
+                {"task_id": f"t{n}", "intent": "sleep", "tools": ["sleep"], "inputs": {"args": [str(seconds)]}}
+                for n in range(count * each)
+            ]
+            plan = bench.folder / "plan.json"
+            plan.write_text(json.dumps(tasks))
+            start = time.perf_counter()
+            done = spawn("run", "sleep", "--plan", str(plan), cwd=workspace)
+            assert done.code == 0, done.errors
+            return count * each / (time.perf_counter() - start)
+
+    with running(workspace):
+        one, eight = (
+            Spread.of(values) for values in alternate(max(1, bench.runs // 3), lambda: rate(1), lambda: rate(8))
+        )
+    ratio = eight.median / one.median
+    return Row(
+        what=f"tasks that sleep {seconds} s, on 8 workers", figure=eight, unit="tasks/s", beside="on 1 worker",
+        limit=one, ratio=ratio, target=">= 6 of it", reached=ratio >= 6,
+    )
+
+
+class _Standby(threading.Thread):
+    """Waits for a log, and says when it holds it."""
+
+    def __init__(self, store: PostgresLog) -> None:
+        super().__init__()
+        self._store = store
+        self.follows, self.holds_at = threading.Event(), 0.0
+
+    def follow(self) -> int:
+        """It folds nothing."""
+        self.follows.set()
+        return 0
+
+    def run(self) -> None:
+        """In its thread."""
+        with self._store.lease("bench", standby=self):
+            self.holds_at = time.perf_counter()
+
+
+def _following(bench: Bench, primary: Server) -> Iterator[Row]:
+    """From when a holder lets go, or is killed, until a standby on the same server holds the log and appends."""
+
+    def released() -> float:
+        address = primary.new_log()
+        with PostgresLog(address, bench.folder).lease("bench"):
+            standby = _Standby(PostgresLog(address, bench.folder))
+            standby.start()
+            standby.follows.wait()
+            start = time.perf_counter()
+        standby.join()
+        return standby.holds_at - start
+
+    def killed() -> float:
+        address = primary.new_log()
+        child = os.fork()
+        if not child:
+            with PostgresLog(address, bench.folder).lease("bench"):
+                signal.pause()
+        store = PostgresLog(address, bench.folder)
+        while not (store.exists() or store.holder().live):
+            time.sleep(0.02)
+        standby = _Standby(PostgresLog(address, bench.folder))
+        standby.start()
+        standby.follows.wait()
+        time.sleep(1.0)  # it has seen the holder's session
+        start = time.perf_counter()
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        standby.join()
+        return standby.holds_at - start
+
+    for what, measure, most in (
+        ("take-over of a log that its holder has let go of", released, 1.0),
+        ("take-over of a log whose holder was killed (its lease: 30 s; effects start when that is over)", killed, 32.0),
+    ):
+        figure = Spread.of([measure() for _ in range(bench.runs)])
+        yield Row(what=what, figure=figure, unit="s", target=f"< {most:g} s", reached=figure.median < most)
 
 
 async def _append(store: LogStore, each: int, times: list[float], costs: list[float]) -> float:

@@ -37,7 +37,8 @@ class EffectTimedOut(Payload, frozen=True, kw_only=True):
 @event_type("effect.interrupted")
 class EffectInterrupted(Payload, frozen=True, kw_only=True):
     """The outcome of the request is unknown. ``reason``: crash, stop (the process ended before the effect did), lease
-    (the lease of the process did), worker lost (nobody hears of the one that made it), or ``unrecorded`` and the name
+    (the lease of the process did), worker lost (nobody hears of the one that made it), worker
+    stopped (it was told to end), or ``unrecorded`` and the name
     of the system's error: it ended, but its outcome could not be kept (a full disk)."""
 
     request: int

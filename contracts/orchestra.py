@@ -15,6 +15,7 @@ from msgspec import UNSET, Meta, UnsetType
 from pmagent.contracts.oa_documents import Document
 from pmagent.contracts.orchestra_config import (
     FsMode,
+    Labels,
     LlmSettings,
     NetMode,
     PathText,
@@ -306,11 +307,13 @@ Env = Annotated[
 
 class TaskOptions(Document, frozen=True, kw_only=True, omit_defaults=True):
     """The folder of the workspace in which a task starts ("": as usual), the condition under which it runs ("":
-    all that it waits for succeeded), and whether the run goes on as if it had succeeded when it has failed."""
+    all that it waits for succeeded), whether the run goes on as if it had succeeded when it has failed, and the labels
+    of the workers on other hosts that may run it (none: as the configuration says)."""
 
     cwd: Folder = ""
     condition: Condition = ""
     continue_on_error: bool = False
+    labels: Labels = []
 
 
 class WrittenTask(PlanTask, frozen=True, kw_only=True):
@@ -324,6 +327,7 @@ class WrittenTask(PlanTask, frozen=True, kw_only=True):
     cwd: Folder = ""
     condition: Condition = msgspec.field(default="", name="if")
     continue_on_error: bool = False
+    labels: Labels = []
 
 
 class WrittenPlan(Document, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Annotated, Final, Literal
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from pmagent.contracts.oa_documents import Document
 from pmagent.contracts.payload import END
@@ -57,6 +57,12 @@ PathList = Annotated[list[PathText], Meta(max_length=PATHS_MAX, description=f"a 
 DomainList = Annotated[
     list[Domain], Meta(max_length=DOMAINS_MAX, description=f"a list of at most {DOMAINS_MAX} host names")
 ]
+
+Label = Annotated[str, Meta(
+    pattern=r"^[a-z0-9][a-z0-9._-]{0,62}" + END,
+    description="a label of workers: lower-case letters, digits and . _ -, at most 63",
+)]
+Labels = Annotated[list[Label], Meta(max_length=16, description="a list of at most 16 labels of workers")]
 
 PLANNER_PROMPT: Final = """\
 You are L2 Coordinator. Given this task:
@@ -171,6 +177,12 @@ class TelemetrySettings(Document, frozen=True, kw_only=True):
     ] = "X-Orchestra-Trace-ID"
 
 
+class WorkerSettings(Document, frozen=True, kw_only=True):
+    """Workers on other hosts: tasks that only read run on one that has all of these labels, while one is there."""
+
+    labels: Labels
+
+
 class OrchestraConfig(Document, frozen=True, kw_only=True):
     """The whole file. A section that is left out has the specification's values."""
 
@@ -183,6 +195,7 @@ class OrchestraConfig(Document, frozen=True, kw_only=True):
     paths: PathSettings = PathSettings()
     security: SecuritySettings = SecuritySettings()
     telemetry: TelemetrySettings = TelemetrySettings()
+    workers: WorkerSettings | UnsetType = UNSET
 
 
 WORDS: Final = (*WHITELIST, *READABLE, *WRITABLE, *msgspec.structs.astuple(PathSettings()), LlmSettings().model)

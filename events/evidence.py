@@ -19,14 +19,15 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from pmagent.events.blobs import BlobStore
-from pmagent.events.errors import PmagentError
+from pmagent.events.errors import NotFound, PmagentError
 from pmagent.events.segment_log import SegmentLog
 from pmagent.events.segments import SEGMENT_BYTES
 from pmagent.events.storage import Blobs
-from pmagent.events.store import LogStore
+from pmagent.events.store import ListedLog, LogStore
 from pmagent.events.user_state import accepted_powers
 
 if TYPE_CHECKING:
+    from pmagent.events.attempts import WorkerTable
     from pmagent.events.postgres.requests import PostgresRequests
 
 FOLDER: Final = ".pmagent"
@@ -132,6 +133,22 @@ def requests_of(workspace: Path) -> PostgresRequests:
     return PostgresRequests(address, replicated=kept.replicated)
 
 
+def logs_listed(workspace: Path, address: str = "") -> list[ListedLog]:
+    """All logs of the database in which the workspace's log lies, or of that at ``address``, which this user has
+    named. Raises NotFound where there is none; DatabaseNotAccepted, BadAddress, Unreachable, DatabaseRefused;
+    PmagentError where the extra pg is not installed."""
+    from pmagent.events.postgres.address import parse_address
+
+    if not address:
+        if not (address := evidence(workspace).database):
+            raise NotFound("the log of this workspace lies in a folder", "name the database: postgresql://…")
+        _require_accepted(workspace, DATABASE_POWER, address)
+    parsed = parse_address(address.partition("#")[0], of_log=False)
+    from pmagent.events.postgres.reader import listed
+
+    return listed(parsed)
+
+
 def log_at(address: str, blobs: Path, *, replicated: bool = True, kept: str = "") -> LogStore:
     """The store of the log at a database's ``address``, which this user has named, with its blobs there, or at the
     place ``kept``, cached in the folder ``blobs``. Raises BadAddress, BadPlace; PmagentError where the extra pg is not
@@ -145,17 +162,29 @@ def log_at(address: str, blobs: Path, *, replicated: bool = True, kept: str = ""
 
 
 def prepare_database(
-    database: str, writers: Sequence[str], readers: Sequence[str], operators: Mapping[str, str] = MappingProxyType({})
-) -> bool:
-    """Make what logs need in ``database``, an address without a log, and let those roles write and read them;
-    ``operators``: role -> the operator whose requests a connection of that role makes ("": nobody's any more). Whether
-    the schema was made now. Raises BadAddress, PmagentError."""
+    database: str, writers: Sequence[str], readers: Sequence[str], operators: Mapping[str, str] = MappingProxyType({}),
+    workers: Sequence[str] = (),
+) -> bool:  # fmt: skip
+    """Make what logs need in ``database``, an address without a log, and let those roles write and read them, and
+    ``workers`` claim attempts; ``operators``: role -> the operator whose requests a connection of that role makes ("":
+    nobody's any more). Whether the schema was made, or brought up to date, now. Raises BadAddress, PmagentError."""
     from pmagent.events.postgres.address import parse_address
 
     address = parse_address(database, of_log=False)
     from pmagent.events.postgres.schema import prepare
 
-    return prepare(address, writers, readers, operators)
+    return prepare(address, writers, readers, operators, workers)
+
+
+def worker_table(database: str, *, replicated: bool) -> WorkerTable:
+    """The table of attempts in ``database``, an address without a log, as a worker sees it. Raises BadAddress;
+    PmagentError where the extra pg is not installed."""
+    from pmagent.events.postgres.address import parse_address
+
+    address = parse_address(database, of_log=False)
+    from pmagent.events.postgres.attempts import PostgresWorkerTable
+
+    return PostgresWorkerTable(address, replicated=replicated)
 
 
 def log_in(folder: Path, segment_bytes: int = SEGMENT_BYTES) -> LogStore:

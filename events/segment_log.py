@@ -194,6 +194,9 @@ class SegmentLog:
             first, offset = reader.locate(position)
             return last, sum_of(reader.file(first).read_at(offset, LINE_BYTES_MAX), 0)
 
+    def attempts(self) -> None:
+        """See LogStore: nobody on another host reaches it."""
+
     def files(self) -> LocalFiles:
         """See LogStore."""
         folder = Path(self.place)

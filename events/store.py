@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Final, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 
 import msgspec
 
 from pmagent.events.event import Tail
 from pmagent.events.named_blobs import BlobCheck, BlobsChecked
 from pmagent.events.storage import Blobs, LogReader, Standby, Storage
+
+if TYPE_CHECKING:
+    from pmagent.events.attempts import HolderTable
 
 ADDRESSES: Final = ("postgresql://", "postgres://")
 """How the address of a log in a database begins."""
@@ -128,6 +131,24 @@ class Part(msgspec.Struct, frozen=True):
     sealed: bool
 
 
+class ListedLog(msgspec.Struct, frozen=True):
+    """A log as the list of its database has it. ``holder``: the process that took it last ("": none did), ``live``:
+    whether its lease is. ``standbys``: how many follow it. ``said``: JSON in which the holder tells how it stands ("":
+    nothing), as of ``said_s`` seconds ago. ``moved_to``: where it goes on ("": here)."""
+
+    name: str
+    log_id: str
+    position: int
+    time: str
+    holder: str
+    since: str
+    live: bool
+    standbys: int
+    said: str
+    said_s: float
+    moved_to: str
+
+
 class Standing(msgspec.Struct, frozen=True):
     """The state of a store at first sight. ``ends``: the durable end as each of its records notes it, None for a
     damaged one; no record, no ends. ``newest``: the end that counts. ``parts``: the newest first; ``older``: how many
@@ -229,6 +250,9 @@ class LogStore(Protocol):
     def written(self, position: int) -> tuple[int, str]:
         """The last position that has a line, durable or not, and the sum that the line at ``position`` claims ("":
         there is none): for comparing the log with what was durable in it. Raises NotFound, CorruptLog, OSError."""
+
+    def attempts(self) -> HolderTable | None:
+        """The attempts that workers on other hosts make, for the holder of the lease; None: none can."""
 
     def files(self) -> LocalFiles:
         """The files that others must not be able to change."""

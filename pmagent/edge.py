@@ -81,10 +81,11 @@ class Edge(msgspec.Struct, frozen=True, kw_only=True):
     """``area``: whose it is; "": the core's.
 
     ``resources``: (environment) -> what it keeps while a host lives (``pmagent.actors.core.actor.Resources``); one with
-    a method ``hear`` is told of all that becomes durable. ``performers``: each a mapping of request type -> performer,
-    or (resources) -> one; ``folders``: where they work in a workspace, which are emptied before a start. ``ready``:
-    (host) -> returns when outward effects may begin. ``services``: (host) -> a part of a daemon's life; one with a
-    parameter ``task_status`` says when it serves, and nobody is told before that the daemon is up.
+    a method ``hear`` is told of all that becomes durable, one with ``join`` says which effects go on elsewhere.
+    ``performers``: each a mapping of request type -> performer, or (resources) -> one; ``folders``: where they work in
+    a workspace, which are emptied before a start. ``ready``: (host) -> returns when outward effects may begin.
+    ``services``: (host) -> a part of a daemon's life; one with a parameter ``task_status`` says when it serves, and
+    nobody is told before that the daemon is up.
 
     ``status``: (engine) -> its part of the document of ``pmagent status``. ``alerts``: (payload) -> tells the operator
     at the daemon's screen, if they have to know. ``open``: (engine) -> a line for each piece of work that a start would

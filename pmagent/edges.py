@@ -157,9 +157,8 @@ CHECKS: Final = Edge(
 
 ORCHESTRA: Final = Edge(
     area="orchestra",
-    performers=(
-        "pmagent.actors.orchestra.planning.effects:PERFORMERS", "pmagent.actors.orchestra.running.effects:performers",
-    ),
+    resources="pmagent.workers.placing:resources",
+    performers=("pmagent.actors.orchestra.planning.effects:PERFORMERS", "pmagent.workers.placing:performers"),
     folders=("pmagent.actors.orchestra.running.effects:FOLDER",),
     ends="pmagent.jobs.asking:end_runs",
     operations={
@@ -172,6 +171,7 @@ ORCHESTRA: Final = Edge(
         "orchestra.applied": Operation(perform="pmagent.orchestra.applying:ended", lowers=True),
     },
     commands={
+        "worker": Command("pmagent.cli.worker:worker", "make the attempts of runs of other hosts on this one"),
         "run": Command("pmagent.cli.run:run", "have a task done by tools in sandboxes"),
         "rerun": Command("pmagent.cli.run:rerun", "repeat a run, or what failed in it"),
         "runs": Command("pmagent.cli.jobs:runs", "the runs there were, or one of them"),

@@ -4,11 +4,28 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Protocol, runtime_checkable
 
 import anyio
 
+from pmagent.actors.core.ledger import EffectLedger
 from pmagent.contracts.payload import Effect
 from pmagent.events.event import Event
+from pmagent.events.store import LogStore
+
+
+@runtime_checkable
+class Elsewhere(Protocol):
+    """The effects that go on outside of this process (``Scheduler``), by the positions of their requests."""
+
+    def join(self, store: LogStore, effects: EffectLedger) -> None:
+        """The log in ``store`` is held, and ``effects`` are those that it has. Raises PmagentError."""
+
+    def __contains__(self, request: object) -> bool:
+        """Whether this one does."""
+
+    def leave(self, request: int) -> None:
+        """Its performer is told to stop next, and is to leave it to the next process."""
 
 
 class Running:

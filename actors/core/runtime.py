@@ -23,7 +23,7 @@ from pmagent.actors.core.intake import Intake
 from pmagent.actors.core.integrity import EngineBroken
 from pmagent.actors.core.ledger import Unfinished
 from pmagent.actors.core.outcomes import errno_of, no_outcome
-from pmagent.actors.core.performing import Running
+from pmagent.actors.core.performing import Elsewhere, Running
 from pmagent.actors.core.scheduler import Action, Conclude, Perform, Scheduler, Stop, Timer
 from pmagent.contracts.effect import EffectFailed
 from pmagent.events.commit import Durable
@@ -54,14 +54,14 @@ class Runtime:
     """A live engine over ``storage``. Use ``run``.
 
     ``live``: whether the lease of this process is live now, where several can reach the log; whoever keeps the lease
-    tells ``leased`` and ``lapsed``. ``elsewhere``: see ``Scheduler``. ``failure`` is set when the log failed or the
-    engine broke: effects are stopped, nothing more is decided or written, and the process must end.
+    tells ``leased`` and ``lapsed``. ``elsewhere``: the effects that go on outside of it. ``failure`` is set when the
+    log failed or the engine broke: effects are stopped, nothing more is decided or written, and the process must end.
     """
 
     def __init__(
         self, engine: Engine, storage: Storage, performers: Performers, intake: Intake, io: Io,
-        live: Callable[[], bool] | None = None, elsewhere: Callable[[Event], bool] | None = None,
-    ) -> None:
+        live: Callable[[], bool] | None = None, elsewhere: Elsewhere | None = None,
+    ) -> None:  # fmt: skip
         self.engine = engine
         self.intake = intake
         self.failure: PmagentError | None = None
@@ -74,7 +74,10 @@ class Runtime:
         self._writer = Writer(storage, self._durable, self._fail)
         self._submitted = storage.tail().position
         self._live = live
-        self._scheduler = Scheduler(engine.effects, live, *(() if elsewhere is None else (elsewhere,)))
+        self._elsewhere = elsewhere
+        self._scheduler = Scheduler(
+            engine.effects, live, lambda event: elsewhere is not None and event.position in elsewhere
+        )
         self._unjudged: tuple[Unfinished, bool] | None = None
         """The effects to be judged under the first live lease."""
         # The scopes of this loop's backend: to have anyio look it up takes longer than all else that starts an effect.
@@ -272,6 +275,8 @@ class Runtime:
             elif action.request in self._running:  # else an error came between
                 running = self._running[action.request]
                 if isinstance(action, Stop):
+                    if action.leave and self._elsewhere is not None:
+                        self._elsewhere.leave(action.request)
                     running.stop()
                 else:
                     running.time(self._loop.call_later(action.seconds, self._elapsed, action))

@@ -299,7 +299,10 @@ class Scheduler:
     def abandon(self) -> list[Action]:
         """The log or the engine has failed: every performer is told to stop, and nothing is concluded any more."""
         self._stopping = self._abandoned = True
-        return [Stop(position) for position, life in self._lives.items() if life.state in _PERFORMED]
+        return [
+            Stop(position, leave=self._elsewhere(life.event))
+            for position, life in self._lives.items() if life.state in _PERFORMED
+        ]
 
     # --- rules ----------------------------------------------------------------------------------------------------
 

@@ -120,7 +120,9 @@ class PostgresBlobs:
                     return work(self._session)
                 except Failed as failed:
                     assert self._session is not None, "it has answered"
-                    raise _explained(explained(failed, self._session.host)) from failed
+                    host = self._session.host
+                    self.close()  # what was sent behind the statement has no answer
+                    raise _explained(explained(failed, host)) from failed
                 except Broken as broken:
                     self.close()
                     last: PmagentError = BlobsUnreachable(f"the blobs in {self._address} are not reached: {broken}")

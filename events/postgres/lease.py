@@ -22,9 +22,9 @@ from pmagent.events.postgres.address import Address
 from pmagent.events.postgres.checks import Unsafe
 from pmagent.events.postgres.hold import Claim, Taken, Was
 from pmagent.events.postgres.hold import Hold as Holding
-from pmagent.events.postgres.reader import PAUSE_SECONDS, connected, head_of
+from pmagent.events.postgres.reader import PAUSE_SECONDS, check_schema, explained, head_of
 from pmagent.events.postgres.requests import PostgresRequests
-from pmagent.events.postgres.session import Broken, DatabaseRefused, Failed, Session, Unreachable
+from pmagent.events.postgres.session import Broken, DatabaseRefused, Failed, Session, Unreachable, sessions
 from pmagent.events.storage import Asked, Standby
 
 WATCH_SECONDS: Final = 0.25
@@ -38,6 +38,9 @@ FOLLOW_SECONDS: Final = 2.0
 
 _TOGETHER_SECONDS: Final = 0.02
 """Notifications within so much time are one."""
+
+AFRESH_SECONDS: Final = 10.0
+"""So often a standby looks which server is the newest primary: one that was left behind may answer, too."""
 
 LET_GO_SECONDS: Final = 1.0
 """So long is waited at most for the word that a holder has let go."""
@@ -82,7 +85,7 @@ class LeaseKeeper:
         self._watch: Session | None = None
         self._listens = False
         self._row: Was | None = None
-        self._log_no = self._follows = 0
+        self._log_no = self._follows = self._afresh = 0
 
     # --- for any thread ------------------------------------------------------------------------------------------
 
@@ -146,6 +149,7 @@ class LeaseKeeper:
             except Taken as taken:
                 if standby is None:
                     raise LogLocked(str(self.hold.address), taken.was.holder) from None
+                self._afresh = 0  # what is watched is not the newest
                 self._tell(self._machine.refused, action.sent, self._head(taken.was), boottime())
             except PmagentError as error:
                 if standby is None or isinstance(error, LogMoved | DatabaseRefused):
@@ -160,9 +164,9 @@ class LeaseKeeper:
     def _look(self, sent: int, standby: Standby | None) -> None:
         """Read the head."""
         try:
-            if self._watch is None:
-                self._watch, _ = connected(self.hold.address)
-                self._listens = False
+            if self._watch is None or boottime() >= self._afresh:
+                self._connect()
+            assert self._watch is not None, "made above"
             rows = reader.asked(self._watch, _SEEN, self.hold.address.log)
         except (Broken, Unreachable) as trouble:
             self._leave_watch()
@@ -182,6 +186,34 @@ class LeaseKeeper:
             self._follow(standby)
         elif not actions and (locks or (first is not None and first.renewals != was.renewals)):
             raise LogLocked(str(self.hold.address), was.holder)
+
+    def _connect(self) -> None:
+        """Watch the newest of all servers that take themselves for the primary. Raises Unreachable, Broken,
+        DatabaseRefused."""
+        self._leave_watch()
+        best: tuple[int, int] = (-1, -1)
+        for session in sessions(self.hold.address):
+            try:
+                check_schema(session)
+                rows = session.ask(_SEEN, self.hold.address.log)
+                age = (int(rows[0][8]), int(rows[0][1])) if rows else (0, 0)
+            except Broken:
+                age = (-1, -1)
+            except Failed as failed:
+                session.close()
+                raise explained(failed, session.host) from failed
+            except BaseException:
+                session.close()
+                raise
+            if age <= best:
+                session.close()
+                continue
+            self._leave_watch()
+            self._watch, best = session, age
+        if self._watch is None:
+            raise Broken("no server answers")
+        self._listens = False
+        self._afresh = boottime() + int(AFRESH_SECONDS * SECOND)
 
     def _follow(self, standby: Standby) -> None:
         """Fold what is there, and say how far that is."""
@@ -363,6 +395,11 @@ class PostgresInbox:
         """See Inbox."""
         head = self._keeper.hold.head
         self._requests.answer(head.log_no, head.epoch, id, reply)
+
+    def say(self, text: str) -> None:
+        """See Inbox."""
+        head = self._keeper.hold.head
+        self._requests.say(head.log_no, head.epoch, text)
 
 
 class Ended(Exception):

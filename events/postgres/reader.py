@@ -24,6 +24,7 @@ from pmagent.events.postgres.session import (
     sessions,
 )
 from pmagent.events.storage import CHUNK_BYTES
+from pmagent.events.store import ListedLog
 
 T = TypeVar("T")
 
@@ -52,6 +53,13 @@ SELECT first, last, lines FROM (
     WHERE log_no = $1 AND first >= coalesce((SELECT max(first) FROM pm.page WHERE log_no = $1 AND first <= $2), 0)
       AND first <= $3 ORDER BY first LIMIT $4) AS near) AS sized
 WHERE before < $5 ORDER BY first
+"""
+_LIST: Final = b"""
+SELECT l.name, l.log_id, l.position, l.time, l.holder, l.since,
+  l.epoch > 0 AND NOT l.released AND l.renewed > clock_timestamp() - l.lease_ms * interval '1 ms',
+  (SELECT count(*) FROM pm.standby s WHERE s.log_no = l.log_no AND s.at > clock_timestamp() - interval '15 seconds'),
+  coalesce(s.text, ''), (1000 * extract(epoch FROM clock_timestamp() - coalesce(s.at, now())))::bigint, l.moved_to
+FROM pm.log l LEFT JOIN pm.said s USING (log_no) ORDER BY l.name LIMIT 1000
 """
 _BEFORE: Final = b"""
 SELECT last, batch, lines FROM pm.page WHERE log_no = $1 AND batch < $2 ORDER BY first DESC LIMIT 1
@@ -90,6 +98,19 @@ def head_of(session: Session, name: str) -> Head | None:
     return Head(*rows[0]) if rows else None
 
 
+def listed(address: Address) -> list[ListedLog]:
+    """All logs of the database, by name; 1,000 at most. Raises Unreachable, DatabaseRefused."""
+    session, _ = connected(address)
+    try:
+        rows = asked(session, _LIST)
+    except Broken as broken:
+        raise Unreachable(f"{address} cannot be reached: {broken}", RUNS) from broken
+    finally:
+        session.close()
+    names = ListedLog.__struct_fields__
+    return [ListedLog(**dict(zip(names, (*row[:9], row[9] / 1000, row[10]), strict=True))) for row in rows]
+
+
 def asked(session: Session, sql: bytes, *given: object, seconds: float = ANSWER_SECONDS) -> list[tuple[Any, ...]]:
     """``Session.ask`` of a statement on a log's tables. Raises Broken; DatabaseRefused, CorruptLog in place of
     Failed."""
@@ -117,9 +138,7 @@ def connected(address: Address, *, standby: bool = False) -> tuple[Session, Head
     told = ""
     for session in sessions(address, standby=standby):
         try:
-            version = schema_version(session)
-            if version != VERSION:
-                raise Failed("42P01", "") if version == 0 else _of_another_release(session, version)
+            check_schema(session)
             return session, head_of(session, address.log)
         except Failed as failed:
             session.close()
@@ -131,6 +150,13 @@ def connected(address: Address, *, standby: bool = False) -> tuple[Session, Head
             session.close()
             raise
     raise Unreachable(f"{address} cannot be reached: {told}", RUNS)
+
+
+def check_schema(session: Session) -> None:
+    """Raises DatabaseRefused where the schema is of another release; Broken, Failed."""
+    version = schema_version(session)
+    if version != VERSION:
+        raise Failed("42P01", "") if version == 0 else _of_another_release(session, version)
 
 
 def _of_another_release(session: Session, version: int) -> DatabaseRefused:

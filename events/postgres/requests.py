@@ -21,6 +21,7 @@ _REPLY = b"SELECT log_no, taken, reply FROM pm.reply($1, $2)"
 _WITHDRAW = b"SELECT pm.withdraw($1, $2)"
 _TAKE = b"SELECT id, role, operator, operation, arguments FROM pm.take_requests($1, $2)"
 _ANSWER = b"SELECT pm.answer($1, $2, $3, $4)"
+_SAY = b"SELECT pm.say($1, $2, $3)"
 _AGAIN_SECONDS = 0.5
 
 
@@ -72,6 +73,10 @@ class PostgresRequests:
     def answer(self, log_no: int, epoch: int, id: str, reply: str) -> None:
         """Answer one of them. What is not told the asker asks for again."""
         self._asked(_ANSWER, log_no, epoch, id, reply)
+
+    def say(self, log_no: int, epoch: int, text: str) -> None:
+        """Tell, as the holder, how the log stands. Raises Unreachable, DatabaseRefused."""
+        self._asked(_SAY, log_no, epoch, text)
 
     def close(self) -> None:
         """Let go of the connection."""

@@ -14,7 +14,7 @@ from pmagent.events.errors import PmagentError
 from pmagent.events.postgres.address import Address
 from pmagent.events.postgres.session import Broken, DatabaseRefused, Failed, Session, sessions
 
-STEPS: Final = ("schema.sql", "blobs.sql", "lease.sql", "requests.sql")
+STEPS: Final = ("schema.sql", "blobs.sql", "lease.sql", "requests.sql", "attempts.sql", "fleet.sql")
 """The files that lead from each version of the schema to the next."""
 
 VERSION: Final = len(STEPS)
@@ -22,20 +22,21 @@ VERSION: Final = len(STEPS)
 
 PREPARE: Final = "pmagent log prepare"
 
-_ROLES: Final = ("pm_owner", "pm_writer", "pm_reader")
+_ROLES: Final = ("pm_owner", "pm_writer", "pm_reader", "pm_worker")
 _SECONDS: Final = 60.0
 
 
 def prepare(
     address: Address, writers: Sequence[str], readers: Sequence[str],
-    operators: Mapping[str, str] = MappingProxyType({}),
+    operators: Mapping[str, str] = MappingProxyType({}), workers: Sequence[str] = (),
 ) -> bool:
-    """Make what is missing, and let the roles ``writers`` and ``readers``, which exist, write and read logs;
-    ``operators``: role -> the operator whose requests a connection of that role makes ("": nobody's). Whether
-    the schema was made, or brought up to date, now. Raises Unreachable, DatabaseRefused."""
+    """Make what is missing, and let the roles ``writers`` and ``readers``, which exist, write and read logs, and
+    ``workers`` claim attempts; ``operators``: role -> the operator whose requests a connection of that role makes ("":
+    nobody's). Whether the schema was made, or brought up to date, now. Raises Unreachable, DatabaseRefused."""
     for session in sessions(address):
         try:
-            return _prepare(session, writers, readers, operators)
+            members = ("pm_writer", writers), ("pm_reader", readers), ("pm_worker", workers)
+            return _prepare(session, members, operators)
         except Failed as failed:
             raise DatabaseRefused(f"{address} cannot be prepared: {failed}", "run it as the owner of the database, "
                                   "with the right to create roles; docs/machines.md") from failed
@@ -47,7 +48,7 @@ def prepare(
 
 
 def _prepare(
-    session: Session, writers: Sequence[str], readers: Sequence[str], operators: Mapping[str, str]
+    session: Session, members: Sequence[tuple[str, Sequence[str]]], operators: Mapping[str, str]
 ) -> bool:  # fmt: skip
     found = schema_version(session)
     if found > VERSION:
@@ -57,7 +58,7 @@ def _prepare(
     statements += [f"CREATE ROLE {role} NOLOGIN" for role in _ROLES if role not in there]
     if not _is_superuser(session):
         statements.append("GRANT pm_owner TO CURRENT_USER")
-    for group, names in (("pm_writer", writers), ("pm_reader", readers)):
+    for group, names in members:
         statements += [_granting(session, group, name) for name in names]
     if found == 0:
         statements.append("CREATE SCHEMA pm AUTHORIZATION pm_owner")

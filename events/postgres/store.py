@@ -21,6 +21,7 @@ from pmagent.events.far_blobs import FarBlobs
 from pmagent.events.lock import WriterLock, holder_of, is_locked
 from pmagent.events.named_blobs import BlobCheck
 from pmagent.events.postgres.address import Address
+from pmagent.events.postgres.attempts import PostgresHolderTable
 from pmagent.events.postgres.blobs import PostgresBlobs
 from pmagent.events.postgres.checks import faults_in
 from pmagent.events.postgres.hold import TIMELINE, Claim, Was
@@ -195,6 +196,12 @@ class PostgresLog:
             last = reader.tail().position
             line = reader.read(position, 1) if 0 < position <= last else b""
             return last, sum_of(line, 0) if line else ""
+
+    def attempts(self) -> PostgresHolderTable:
+        """See LogStore."""
+        return PostgresHolderTable(
+            self._address, self._held_epoch, replicated=self._replicated, permit=self._permit
+        )
 
     def files(self) -> LocalFiles:
         """See LogStore: the blobs, and the lock of this machine."""

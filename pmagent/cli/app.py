@@ -30,6 +30,7 @@ _LOG = Group(
         "verify": Entry("pmagent.cli.log.verify:verify", "check every byte of the log"),
         "export": Entry("pmagent.cli.log.export:export", "the lines as they are stored"),
         "stat": Entry("pmagent.cli.log.stat:stat", "counts, sizes, rates"),
+        "list": Entry("pmagent.cli.log.list:list_logs", "all logs of a database, and who holds them"),
         "copy": Entry("pmagent.cli.log.copy:copy", "move a log to another folder or database, or back it up"),
         "prepare": Entry("pmagent.cli.log.prepare:prepare", "prepare a PostgreSQL database for logs"),
         "accept-restore": Entry(

@@ -89,11 +89,9 @@ def all_checks(
         checks.append(Check("variables", "warn", f"mean nothing: {', '.join(unknown)}", "pmagent help environment"))
     layout = Layout(workspace)
     looks: dict[str, Callable[[Layout], Check]] = {**_LOOKS, "log": partial(_log, note=note)}
-    if layout.evidence.database:
-        looks["database"] = _database
-    looks["programs"] = partial(_programs, environ=environ)
-    looks["notifications"] = partial(_notifications, environ=environ)
-    looks["guests"] = partial(_guests, environ=environ)
+    looks |= {"database": _database} if layout.evidence.database else {}
+    for name, of_environment in (("programs", _programs), ("notifications", _notifications), ("guests", _guests)):
+        looks[name] = partial(of_environment, environ=environ)
     for name, look in looks.items():
         try:
             checks.append(look(layout))
@@ -284,12 +282,14 @@ def _daemon(layout: Layout) -> Check:
     if (job := held_by_job(layout)) is not None:
         what = f"not running; the {job.kind.word} of another shell holds the log ({job.process})"
         return Check("daemon", "ok", what, "it takes no requests; others wait for its end")
-    holder = found.note or "an unknown process"
+    since = f", since {short(found.since)} UTC" if found.since else ""
+    if found.elsewhere:
+        return Check("daemon", "ok", f"on another machine: {found.note}{since}", "pmagent status shows its standbys")
     try:
         anyio.run(call_daemon, layout, "status", {})
     except (DaemonUnreachable, BadMessage, RemoteError) as error:
-        return Check("daemon", "fail", f"{holder} holds the log: {error.message}", error.hint)
-    return Check("daemon", "ok", f"running: {holder}" + (f", since {short(found.since)} UTC" if found.since else ""))
+        return Check("daemon", "fail", f"{found.note or 'a process'} holds the log: {error.message}", error.hint)
+    return Check("daemon", "ok", f"running: {found.note or 'a process'}{since}")
 
 
 def _operators(layout: Layout) -> Check:

@@ -79,8 +79,12 @@ def restart(app: App) -> int:
     return _started(app)
 
 
+_STANDBY: Final = click.option("--standby", is_flag=True, help="Its daemon stands by while another one holds the log.")
+
+
 @command("pmagent service install", format=None)
-def service_install(app: App) -> int:
+@_STANDBY
+def service_install(app: App, standby: bool) -> int:
     """Write a unit for systemd's user manager that keeps this workspace's daemon running.
 
     Nothing is enabled: the commands that do so are shown. `loginctl enable-linger` keeps it running after logout."""
@@ -89,7 +93,7 @@ def service_install(app: App) -> int:
 
     workspace = app.workspace.resolve()
     file = unit_file(workspace, app.environ)
-    content = unit(workspace).encode()
+    content = unit(workspace, *(("--standby",) if standby else ())).encode()
     file.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(file, content)
     app.output.line(Styled("✓", "green"), f" {file}")
@@ -99,11 +103,12 @@ def service_install(app: App) -> int:
 
 
 @command("pmagent service show", format=None)
-def service_show(app: App) -> int:
+@_STANDBY
+def service_show(app: App, standby: bool) -> int:
     """Print the unit that `pmagent service install` writes."""
     from pmagent.service.background import unit
 
-    app.output.block(unit(app.workspace.resolve()).rstrip())
+    app.output.block(unit(app.workspace.resolve(), *(("--standby",) if standby else ())).rstrip())
     return Exit.DONE
 
 

@@ -171,12 +171,12 @@ def unit_file(workspace: Path, environ: Mapping[str, str]) -> Path:
     return Path(home) / "systemd" / "user" / unit_name(workspace)
 
 
-def unit(workspace: Path) -> str:
-    """A unit of systemd's user manager that keeps the daemon of ``workspace`` running (systemd.service(5)). Raises
-    BadUnit for a path that no unit can name."""
+def unit(workspace: Path, *options: str) -> str:
+    """A unit of systemd's user manager that keeps the daemon of ``workspace`` running, with these options
+    (systemd.service(5)). Raises BadUnit for a path that no unit can name."""
     if not str(workspace).isprintable():
         raise BadUnit(f"the path {str(workspace)!a} cannot stand in a unit", "move the workspace")
-    command = [sys.executable, "-I", "-m", "pmagent", "--workspace", str(workspace), "up"]
+    command = [sys.executable, "-I", "-m", "pmagent", "--workspace", str(workspace), "up", *options]
     words = " ".join(_quoted(word) for word in command)
     return template("pmagent.service", workspace=_escaped(str(workspace)), command=words)
 

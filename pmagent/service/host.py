@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager, closing, nullcontext
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
@@ -26,6 +27,7 @@ from pmagent.actors.core.area import load
 from pmagent.actors.core.engine import Output
 from pmagent.actors.core.intake import Intake
 from pmagent.actors.core.ledger import Unfinished
+from pmagent.actors.core.performing import Elsewhere
 from pmagent.actors.core.runtime import Runtime
 from pmagent.actors.registry import all_actors, libraries
 from pmagent.actors.sandbox.orphans import sweep
@@ -56,7 +58,6 @@ from pmagent.service.noted import code_stamp
 from pmagent.service.pruning import finish_all
 from pmagent.service.requests import OPERATOR, Requests
 from pmagent.service.secrets import known_secrets
-from pmagent.service.standby import Taken
 from pmagent.service.status import Standing, note_of
 from pmagent.service.writing import DocumentWriter
 from pmagent.workspace.kernel_settings import expected
@@ -64,6 +65,9 @@ from pmagent.workspace.layout import Layout
 from pmagent.workspace.presence import require_log, require_text
 from pmagent.workspace.trust import require_accepted
 from pmagent.workspace.user_registry import Keeper, check_before
+
+if TYPE_CHECKING:  # a daemon alone stands by
+    from pmagent.service.standby import Taken
 
 
 def load_parts() -> None:
@@ -358,8 +362,12 @@ async def _live(
     unfinished = engine.effects.unfinished()
     completed = engine.complete(io.now())
     made = performers_of(EDGES, resources)
+    elsewhere = None if adopting else next((one for one in resources if isinstance(one, Elsewhere)), None)
+    if elsewhere is not None:
+        elsewhere.join(store, engine.effects)
     performed = dict.fromkeys(made, _end_adopted) if adopting else made
-    runtime = Runtime(engine, storage, performed, intake, io, held.live if held is not None else None)
+    live = held.live if held is not None else None
+    runtime = Runtime(engine, storage, performed, intake, io, live, elsewhere)
     host = Host(layout, runtime, documents, storage, blobs, resources, keeper)
     host.writer.unwritten = old.unwritten
     host.writer.must_write = must_write

@@ -1,8 +1,9 @@
-"""Carrying out what is asked for on other machines, while this process holds the log (docs/design.md §11.6)."""
+"""Carrying out what is asked for on other machines, while this process holds the log (docs/design.md §11.6), and
+telling those who list the database's logs how this one stands (§11.7)."""
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Final
 
 import anyio
@@ -11,6 +12,7 @@ import anyio.to_thread
 from pmagent.clean import json_bytes
 from pmagent.events.errors import PmagentError
 from pmagent.events.storage import Asked, Inbox
+from pmagent.log.listed import Said
 from pmagent.service.daemon import failure_of, reply_to
 from pmagent.service.far import permitted
 from pmagent.service.host import Host
@@ -18,6 +20,9 @@ from pmagent.service.wire import Request
 
 LOOK_SECONDS: Final = 1.0
 """The holder looks for requests so often, also where no notification came."""
+
+SAY_SECONDS: Final = 10.0
+"""So often the holder says how the log stands where nothing has changed: it lives."""
 
 ANSWER_TRIES: Final = 60
 """So often an answer is sent; then the asker is left with an unknown outcome."""
@@ -29,6 +34,7 @@ async def serve_far(host: Host) -> None:
         return
     with closing(lease.inbox()) as taking, closing(lease.inbox()) as answering:
         server = _Server(host, answering)
+        said, when = "", 0.0
         async with anyio.create_task_group() as tasks:
             while True:
                 try:
@@ -38,6 +44,20 @@ async def serve_far(host: Host) -> None:
                     continue
                 for one in asked:
                     tasks.start_soon(server.serve, one)
+                standing, now = _standing(host), anyio.current_time()
+                if standing != said or now - when > SAY_SECONDS:
+                    with suppress(PmagentError):  # as above
+                        await anyio.to_thread.run_sync(taking.say, standing)
+                        said, when = standing, now
+
+
+def _standing(host: Host) -> str:
+    """How the log stands, in a line for lists."""
+    told = host.standing.of(host.runtime.engine, host.storage.log_id(), host.tail, host.halted_projections)
+    alerts = told["alerts"]
+    others = alerts["urgent"] + alerts["bad"] + alerts["warn"]
+    said = Said(told["mode"], told["paused"] is not None, alerts["request"], others, len(told["jobs"]))
+    return json_bytes(said).decode()
 
 
 class _Server:

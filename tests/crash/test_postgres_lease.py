@@ -18,14 +18,16 @@ import pytest
 from pmagent.actors.core.actor import Performers
 from pmagent.core import Event, Io, live
 from pmagent.events.event import LogTakenOver
+from pmagent.events.postgres import hold as hold_module
 from pmagent.events.postgres import lease as lease_module
+from pmagent.events.postgres import storage as storage_module
 from pmagent.events.postgres.store import PostgresLog
 from pmagent.events.reader import events
 from pmagent.events.storage import Storage
 from tests.crash.lease_holder import Again, Asked, Attended, Boss, Done, Kind, Once, hold, note, stop_at_check
 from tests.support.forked import KILLED, Fork
 from tests.support.logs import BatchWriter, draft
-from tests.support.postgres import SECONDS, Server, one_server, until
+from tests.support.postgres import SECONDS, Server, cluster, one_server, until
 
 LEASE_MS = 3000
 
@@ -262,3 +264,36 @@ def test_only_commits_that_wait_for_standbys_renew_a_lease(log: PostgresLog, ser
         while int(server.sql(renewals)) == before:  # it is renewed when a third of it has passed
             storage.settle()
             assert monotonic() < end
+
+
+def test_of_two_primaries_a_standby_watches_the_newest_and_takes_over_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(storage_module, "APPEND_SECONDS", 0.5)
+    monkeypatch.setattr(hold_module, "TAKE_SECONDS", 2.0)
+    monkeypatch.setattr(lease_module, "AFRESH_SECONDS", 0.2)
+    with cluster() as three:
+        first, second = (PostgresLog(three.address("two"), tmp_path) for _ in range(2))  # the old one stands first
+        found: list[LogTakenOver | None] = []
+        taking = threading.Thread(target=_take_after, args=(second, found))
+        with first.lease("first") as lease, closing(lease.open()) as storage:
+            writer = BatchWriter(storage)
+            writer.create(storage.log_id())
+            taking.start()
+            until(lambda: three.a.sql("SELECT count(*) FROM pm.standby") == "1", "it follows")
+            three.fail_over()  # and the old one lives, and takes itself for the primary
+            writer.write([draft(1)])
+            assert storage.age[1] == 2, "it is on the new one"
+            new = next(one for one in (three.b, three.c) if one.sql("SELECT pg_is_in_recovery()") == "f")
+            until(lambda: new.sql("SELECT count(*) FROM pm.standby WHERE at > now() - interval '1 second'") == "1",
+                  "it follows there")
+            epoch = storage.age[0]
+            writer.write([draft(2)])
+        taking.join(SECONDS)
+        (taken,) = found
+        assert taken is not None
+        assert (taken.why, taken.timeline, taken.epoch) == ("released", 2, epoch + 1)
+        log = PostgresLog(new.address("two"), tmp_path)
+        assert log.verify(decode=True).ok
+        with closing(log.reader()) as reader:
+            assert [event.id for event in events(reader)][1:] == ["note-1", "note-2"]

@@ -6,6 +6,7 @@ from __future__ import annotations
 import signal
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,8 @@ import pytest
 from tests.support import warm
 from tests.support.commands import PMAGENT, SECONDS, clean_environment
 from tests.support.machines import Machine, says
-from tests.support.postgres import Server, one_server, until
+from tests.support.postgres import WRITER, Proxy, Server, one_server, until
+from tests.support.sandboxes import needs_sandbox
 
 LEASE_MS = 3000
 
@@ -24,6 +26,13 @@ def server() -> Iterator[Server]:
     with one_server() as made:
         made.sql(f"ALTER TABLE pm.log ALTER lease_ms SET DEFAULT {LEASE_MS}")
         yield made
+
+
+@pytest.fixture(autouse=True)
+def allowed(workspace: Path) -> None:
+    """The tasks of these workspaces may sleep, and none is tried again."""
+    text = 'version: "1.0"\nwhitelist_tools: [echo, sleep]\nretries: {max: 0}\n'
+    (workspace / "orchestra.config.yaml").write_text(text)
 
 
 @pytest.fixture
@@ -51,6 +60,9 @@ def test_a_standby_follows_and_takes_over_from_a_holder_that_lets_go(two: tuple[
             assert (seen["daemon"], f"pid {holder.pid} " in seen["holder"]) == ("elsewhere", True)
             assert seen["lease"]["released"] is False
             assert 0 < seen["lease"]["left_s"] <= LEASE_MS / 1000
+            checks = second.run("doctor", "--format", "json").document["checks"]
+            (daemon,) = (one for one in checks if one["name"] == "daemon")
+            assert (daemon["state"], "on another machine" in daemon["text"]) == ("ok", True)
             holder.send_signal(signal.SIGTERM)
             says(standby, "ready;")
             assert holder.wait(SECONDS) == 0
@@ -63,6 +75,85 @@ def test_a_standby_follows_and_takes_over_from_a_holder_that_lets_go(two: tuple[
         assert standby.wait(SECONDS) == 0
     assert second.run("replay").code == 0
     assert second.status()["daemon"] == "none"
+
+
+def processes_of(seconds: int) -> int:
+    """How many programs of tasks run that sleep for just so long."""
+    found = 0
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            program, *arguments = path.read_bytes().split(b"\0")
+            found += program.endswith(b"/sleep") and arguments[:1] == [b"%d" % seconds]
+    return found
+
+
+def sleeping(machine: Machine, count: int, seconds: int) -> None:
+    """Have so many tasks run there, all at once."""
+    tasks = "\n".join(
+        f'- {{task_id: t{number}, intent: wait, tools: [sleep], inputs: {{args: ["{seconds}"]}}}}'
+        for number in range(count)
+    )
+    (machine.workspace / "plan.yaml").write_text(tasks)
+    asked = machine.run("run", "Wait", "--plan", "plan.yaml", "--detach", "--concurrency", str(count))
+    assert asked.code == 0, asked.errors
+    until(lambda: processes_of(seconds) >= count, "all tasks run")
+
+
+def check_cut_off(machine: Machine, count: int) -> None:
+    """What the holder before left open was judged once, and nothing of it began again."""
+    until(lambda: len(machine.facts("effect.interrupted")) >= count, "what was open is judged")
+    requested = [one["position"] for one in machine.facts("task.attempt_requested")]
+    ended = [one["data"]["request"] for one in machine.facts("effect.interrupted")]
+    assert sorted(ended) == sorted(set(requested)), "each was cut off once, and none was asked for again"
+    assert machine.run("log", "verify").code == 0
+    assert machine.run("replay").code == 0
+
+
+@needs_sandbox
+@pytest.mark.slow
+def test_a_holder_that_is_killed_while_a_hundred_tasks_run_is_followed_and_nothing_runs_twice(
+    two: tuple[Machine, Machine],
+) -> None:
+    first, second = two
+    with first.up() as holder:
+        says(holder, "ready;")
+        with second.up("--standby") as standby:
+            says(standby, "standing by")
+            sleeping(first, 100, 61_001)
+            holder.kill()
+            says(standby, "ready;")
+            check_cut_off(second, 100)
+            assert processes_of(61_001) == 0
+            assert [one["data"]["why"] for one in second.facts("log.taken_over")] == ["lost"]
+
+
+@needs_sandbox
+@pytest.mark.slow
+def test_a_holder_that_is_cut_off_from_its_database_ends_its_tasks_before_the_next_one_acts(
+    server: Server, workspace: Path, tmp_path: Path
+) -> None:
+    folder = server.folder.parent / "proxy"
+    folder.mkdir()
+    proxy, direct = Proxy(server, folder), server.new_log()
+    through = f"postgresql:///postgres?host={folder}&user={WRITER}#{direct.log}"
+    first, second = (
+        Machine(tmp_path / name, workspace, address) for name, address in (("a", through), ("b", str(direct)))
+    )
+    try:
+        with first.up() as holder:
+            says(holder, "ready;")
+            with second.up("--standby") as standby:
+                says(standby, "standing by")
+                sleeping(first, 1, 61_002)
+                proxy.silence()
+                says(standby, "ready;")
+                check_cut_off(second, 1)
+                assert processes_of(61_002) == 0, "it runs beside its successor"
+                proxy.speak()
+                assert holder.wait(SECONDS) != 0
+                assert [one["data"]["why"] for one in second.facts("log.taken_over")] == ["expired"]
+    finally:
+        proxy.close()
 
 
 def test_a_standby_is_stopped_in_order_and_leaves_no_trace(two: tuple[Machine, Machine], server: Server) -> None:

@@ -115,7 +115,8 @@ def test_the_unit_is_one_that_systemd_takes(tmp_path: Path, name: str) -> None:
     assert unit_name(workspace) == f"pmagent-{escaped.stdout.strip()}.service"
     file = unit_file(workspace, {"XDG_CONFIG_HOME": str(tmp_path / "config")})
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(unit(workspace))
+    file.write_text(unit(workspace, "--standby"))
+    assert " up --standby\n" in file.read_text()
     checked = subprocess.run(
         ["systemd-analyze", "--user", "verify", str(file)], capture_output=True, text=True, check=False,
         env={**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)},

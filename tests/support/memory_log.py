@@ -128,6 +128,9 @@ class MemoryLog:
         reader = self.reader()
         return reader.tail().position, next((event.sum for event in events(reader, max(1, position), position)), "")
 
+    def attempts(self) -> None:
+        """See LogStore."""
+
     def files(self) -> LocalFiles:
         """See LogStore."""
         return LocalFiles()

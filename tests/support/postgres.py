@@ -331,6 +331,9 @@ class Proxy:
         self._listener.bind(str(folder / ".s.PGSQL.5432"))
         self._listener.listen()
         self._lock = threading.Lock()
+        self._carries = threading.Event()
+        self._carries.set()
+        self._open: list[socket.socket] = []
         self._threads = [threading.Thread(target=self._accept)]
         self._threads[0].start()
 
@@ -346,13 +349,33 @@ class Proxy:
         """From now on, note what is carried, and cut nothing."""
         self.arm(0, 1 << 60)
 
+    def silence(self) -> None:
+        """From now on nothing arrives, either way, and nobody is told so."""
+        self._carries.clear()
+
+    def speak(self) -> None:
+        """What was held back arrives."""
+        self._carries.set()
+
     @property
     def is_cut(self) -> bool:
         """Whether the connection was cut."""
         return self._cut is None
 
+    def part(self) -> None:
+        """Cut all connections, and let nobody in until ``heal``."""
+        (self.folder / ".s.PGSQL.5432").rename(self.folder / "parted")
+        for one in self._open:
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+
+    def heal(self) -> None:
+        """Let clients in again."""
+        (self.folder / "parted").rename(self.folder / ".s.PGSQL.5432")
+
     def close(self) -> None:
         """Let nobody in any more, and wait for the end of those who are in: they have closed their connections."""
+        self.speak()
         self._listener.shutdown(socket.SHUT_RDWR)
         for thread in self._threads:
             thread.join(SECONDS)
@@ -370,6 +393,7 @@ class Proxy:
     def _serve(self, client: socket.socket) -> None:
         with client, socket.socket(socket.AF_UNIX) as server:
             server.connect(self._server)
+            self._open += [client, server]
             back = threading.Thread(target=self._carry, args=(1, server, client))
             back.start()
             self._carry(0, client, server)
@@ -378,6 +402,7 @@ class Proxy:
     def _carry(self, way: int, given: socket.socket, taken: socket.socket) -> None:
         with suppress(OSError):
             while data := given.recv(65536):
+                self._carries.wait()
                 with self._lock:
                     kept = len(data)
                     if self._cut is not None and self._cut[0] == way:

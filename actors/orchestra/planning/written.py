@@ -86,7 +86,7 @@ def _instance(
     task: WrittenTask, name: str, values: Mapping[str, str], shared: Mapping[str, str], where: str
 ) -> dict[str, Any]:
     made: dict[str, Any] = msgspec.to_builtins(task)
-    for key in ("env", "matrix", "cwd", "if", "continue_on_error"):
+    for key in ("env", "matrix", "cwd", "if", "continue_on_error", "labels"):
         del made[key]
     inputs = made["inputs"]
     inputs["env"] = {**shared, **task.env, **task.inputs.env}
@@ -107,7 +107,8 @@ def _options(task: WrittenTask, values: Mapping[str, str], where: str) -> TaskOp
     cwd = _filled(task.cwd, values, place) if values and task.cwd else task.cwd
     try:
         return fit(
-            {"cwd": cwd, "condition": condition, "continue_on_error": task.continue_on_error}, TaskOptions, task.task_id
+            {"cwd": cwd, "condition": condition, "continue_on_error": task.continue_on_error, "labels": task.labels},
+            TaskOptions, task.task_id,
         )
     except Misfit as misfit:
         raise BadPlan(f"{where}: {misfit.message}", misfit.hint) from misfit

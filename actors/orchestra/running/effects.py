@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
@@ -99,7 +99,7 @@ class Attempts:
             looked = _found(root, request, assigned)
             made = spec_of(root, request.config, assigned, asked, place.artifacts, inputs, *looked)
             if made.workdir != root:
-                _check_workdir(root, made)
+                check_workdir(root, made)
             if made.fs == "rw":
                 ready(root, documents_of(root, request.config, asked.run_id))
             specs.append(made)
@@ -111,7 +111,7 @@ class Attempts:
         try:
             if assigned.after:
                 await anyio.to_thread.run_sync(place.make)
-                inputs = await _before(assigned, io, f"{place.folder}/inputs")
+                inputs = await before(assigned, io, f"{place.folder}/inputs")
             if sandbox.fs == "rw" or sandbox.net == "allow":
                 outcome = await run(await anyio.to_thread.run_sync(first))
             else:
@@ -119,7 +119,7 @@ class Attempts:
             spec = specs[0]
             stdout = await self._captured(outcome.stdout, outcome.stdout_bytes, io)
             stderr = await self._captured(outcome.stderr, outcome.stderr_bytes, io)
-            exited = await _kept(event, outcome, stdout, stderr, place, io)
+            exited = await kept(event, outcome, stdout, stderr, *await _collected(place, io), io)
             if outcome.exit_code not in NOT_RUN or outcome.timed_out or outcome.exceeded:
                 return exited
             said = [word.strip("\"'`:,;()[]") for line in exited.last_lines for word in line.split()]
@@ -202,7 +202,7 @@ def _around(_second: int, root: str) -> tuple[tuple[str, ...], str]:
     return external_evidence(Path(root)), git_folder(root)
 
 
-def _check_workdir(root: str, spec: SandboxSpec) -> None:
+def check_workdir(root: str, spec: SandboxSpec) -> None:
     """Look whether the folder of the workspace that a task names is one, and can be seen. Raises SandboxRefused."""
     if not within(spec.workdir, root):
         return
@@ -262,7 +262,7 @@ class _Place:
         self.gone = True
 
 
-async def _before(assigned: TaskAssigned, io: Io, folder: str) -> str:
+async def before(assigned: TaskAssigned, io: Io, folder: str) -> str:
     """Lay out what the tasks before have left, each in a folder of its name, without what cannot lie beside the others
     (``without_clashes``: the report tells of it); the folder of all, "" where it waited for none. Raises SandboxRefused
     for a file in which bytes are missing, unless the task takes such."""
@@ -295,10 +295,18 @@ def _put(path: str, content: bytes) -> None:
 async def _captured(content: bytes, total: int, io: Io) -> Captured:
     """The stream's blob. Of what the sandbox has cut, ``content`` is the beginning and the end."""
     if total > len(content):
-        stored = await io.store_ends(content[:OUTPUT_BYTES], content[OUTPUT_BYTES:], total)
+        return await captured(content[:OUTPUT_BYTES], content[OUTPUT_BYTES:], total, io)
+    return await captured(content, None, total, io)
+
+
+async def captured(head: bytes, tail: bytes | None, total: int, io: Io) -> Captured:
+    """The blob of a stream of ``total`` bytes: ``head`` is all of it, or what lies between it and ``tail`` is
+    missing."""
+    if tail is not None:
+        stored = await io.store_ends(head, tail, total)
     else:
         async with io.store_stream() as stream:
-            await stream.write(content)
+            await stream.write(head)
             stored = await stream.finish()
     return Captured(
         sha256=stored.sha256, size_bytes=stored.size, total_bytes=total, cut=stored.cut, gap_at=stored.gap_at,
@@ -306,12 +314,13 @@ async def _captured(content: bytes, total: int, io: Io) -> Captured:
     )
 
 
-async def _kept(
-    event: Event, outcome: Outcome, stdout: Captured, stderr: Captured, place: _Place, io: Io
-) -> TaskExited:
-    """The attempt's outcome, when all that it left is in the blob store, as its output is; its folder is gone."""
+async def kept(
+    event: Event, outcome: Outcome, stdout: Captured, stderr: Captured, artifacts: Sequence[Artifact],
+    skipped: Sequence[str], io: Io,
+) -> TaskExited:  # fmt: skip
+    """The attempt's outcome, when all that it left is in the blob store, as its output is. ``outcome``'s own output is
+    not looked at."""
     asked: TaskAttemptRequested = event.data
-    artifacts, skipped = await _collected(place, io)
     own = [
         Artifact(
             path=name, size_bytes=stream.size_bytes, checksum=stream.sha256, gap_at=stream.gap_at,

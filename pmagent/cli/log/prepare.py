@@ -10,25 +10,31 @@ from pmagent.events.evidence import prepare_database
 from pmagent.exitcodes import Exit
 
 
-@command("pmagent log prepare postgresql://db1/pmagent --writer lab --reader viewer")
+@command("pmagent log prepare postgresql://db1/pmagent --writer lab --reader viewer --worker hands")
 @click.argument("database")
 @click.option("--writer", "writers", multiple=True, metavar="ROLE", help="A role that may write logs.")
 @click.option("--reader", "readers", multiple=True, metavar="ROLE", help="A role that may read every log.")
+@click.option("--worker", "workers", multiple=True, metavar="ROLE", help="A role that may claim attempts.")
 @click.option("--operator", "operators", multiple=True, metavar="ROLE=NAME",
               help="Who a role is: requests to the holder over the database are this operator's (ROLE= takes it back).")
 def prepare(
-    app: App, database: str, writers: tuple[str, ...], readers: tuple[str, ...], operators: tuple[str, ...], format: str
-) -> int:
-    """Prepare a PostgreSQL DATABASE for logs: make the schema pm, the roles pm_owner, pm_writer and pm_reader, and the
-    functions by which alone a log is written. Its owner runs this once, and again for a later release.
+    app: App, database: str, writers: tuple[str, ...], readers: tuple[str, ...], workers: tuple[str, ...],
+    operators: tuple[str, ...], format: str,
+) -> int:  # fmt: skip
+    """Prepare a PostgreSQL DATABASE for logs: make the schema pm, the roles pm_owner, pm_writer, pm_reader and
+    pm_worker, and the functions by which alone a log is written. Its owner runs this once, and again for a later
+    release.
 
     The address names no log, and holds no password: PGPASSFILE, a service file or PGPASSWORD gives it."""
     from pmagent.pla.operators import checked
 
     named = dict(one.partition("=")[::2] for one in operators)
     named = {role: checked(name, f"--operator {role}=") if name else "" for role, name in named.items()}
-    made = prepare_database(database, writers, readers, named)
-    document = {"database": database, "made": made, "writers": writers, "readers": readers, "operators": named}
+    made = prepare_database(database, writers, readers, named, workers)
+    document = {
+        "database": database, "made": made, "writers": writers, "readers": readers, "workers": workers,
+        "operators": named,
+    }  # fmt: skip
     what = "prepared" if made else "it was prepared already"
     app.output.answer(format, document, lambda: app.output.line(Styled("✓", "green"), f" {what}"))
     return Exit.DONE

@@ -175,6 +175,7 @@ class Entrance:
         BadOperators, OSError, and what ``note`` raises."""
         now = format_time(datetime.fromtimestamp(self._clock(), UTC))
         made = self.passkeys.added(visitor.session, host, challenge, answer, name, now)
+        await anyio.to_thread.run_sync(operators.may_have, self._paths.operators, visitor.operator, made)
         await self._note(visitor.operator, "passkey_added", name, made.id[:16])
         await anyio.to_thread.run_sync(operators.add_passkey, self._paths.operators, visitor.operator, made)
 

@@ -197,17 +197,23 @@ def set_secret(path: Path, name: str, secret: str | None) -> Operator:
     return changed
 
 
+def may_have(path: Path, name: str, passkey: Passkey) -> dict[str, Operator]:
+    """Look whether the operator ``name`` can be given this passkey; the operators that there are. Raises
+    NoSuchOperator, BadOperators, OSError."""
+    known = read(path)
+    if len(_named(known, name).passkeys) >= PASSKEYS_MAX:
+        what = f"{name} has {PASSKEYS_MAX} passkeys already"
+        raise NoSuchOperator(what, f"pmagent operators passkeys {name} --remove ID")
+    if any(one.id == passkey.id for other in known.values() for one in other.passkeys):
+        raise NoSuchOperator("an operator has this passkey already", f"pmagent operators passkeys {name}")
+    return known
+
+
 def add_passkey(path: Path, name: str, passkey: Passkey) -> None:
-    """Give an operator one more passkey. Raises NoSuchOperator, BadOperators, OSError."""
+    """Give an operator one more passkey. Raises as ``may_have``."""
     with _locked(path):
-        known = read(path)
-        operator = _named(known, name)
-        if len(operator.passkeys) >= PASSKEYS_MAX:
-            what = f"{name} has {PASSKEYS_MAX} passkeys already"
-            raise NoSuchOperator(what, f"pmagent operators passkeys {name} --remove ID")
-        if any(one.id == passkey.id for other in known.values() for one in other.passkeys):
-            raise NoSuchOperator("an operator has this passkey already", f"pmagent operators passkeys {name}")
-        changed = msgspec.structs.replace(operator, passkeys=[*operator.passkeys, passkey])
+        known = may_have(path, name, passkey)
+        changed = msgspec.structs.replace(known[name], passkeys=[*known[name].passkeys, passkey])
         _write(path, {**known, name: changed})
 
 

@@ -165,6 +165,9 @@ def test_somebody_elses_passkey_a_removed_one_and_junk_let_nobody_in(ada: AdasCo
         with pytest.raises(NotAdmitted):
             ada.run(ada.entrance.sign_in_by_passkey, HOST, ada.challenge("enter"), junk)
         ada.clock.now += 30  # so that there are not too many tries
+    with pytest.raises(operators.NoSuchOperator):
+        ada.add()
+    assert [note[1] for note in ada.notes].count("passkey_added") == 1, "the log tells of none that there is not"
     operators.add(ada.paths.operators, "bert", "approve", None)
     with pytest.raises(operators.NoSuchOperator):
         operators.add_passkey(ada.paths.operators, "bert", ada.entrance.operator(ada.visitor).passkeys[0])

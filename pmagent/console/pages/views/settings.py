@@ -1,5 +1,6 @@
 """The page Settings: what is permitted and what was refused, the operators, and the settings that hold; and the
-workspaces of this user on this machine. Nothing is changed here: each part names the command that does."""
+workspaces of this user on this machine, with the other logs of a database. Nothing is changed here: each part names the
+command that does."""
 
 from __future__ import annotations
 
@@ -23,6 +24,9 @@ from pmagent.console.pages.reading.searching import until
 from pmagent.console.paths import ConsolePaths
 from pmagent.events.errors import CorruptLog, NotFound, PmagentError
 from pmagent.events.event import StoredEvent
+from pmagent.events.evidence import logs_listed
+from pmagent.events.store import ListedLog
+from pmagent.log.listed import Said, said_by
 from pmagent.log.query import Query, needles
 from pmagent.log.ranges import Range, last_of
 from pmagent.log.summaries import payload
@@ -118,8 +122,15 @@ def _refusal(event: StoredEvent) -> Refusal:
 
 
 async def workspaces(request: Request) -> Response:
-    """``GET /workspaces``: those whose logs this user's commands began or took over on this machine."""
+    """``GET /workspaces``: those whose logs this user's commands began or took over on this machine, and the logs of
+    the database in which this one lies."""
     context = context_of(request)
+    listed: list[tuple[ListedLog, Said | None]] | None = []
+    if context.layout.evidence.database:
+        try:
+            listed = [(one, said_by(one)) for one in await context.read(logs_listed, context.workspace)]
+        except PmagentError:  # the page says so; the workspaces are of this machine
+            listed = None
     found = await context.read(_known, context.workspace)
     statuses: dict[str, dict[str, Any] | None] = dict.fromkeys(one.path for one in found)
 
@@ -135,7 +146,7 @@ async def workspaces(request: Request) -> Response:
             tasks.start_soon(ask, one.path)
     return await context.page(
         request, "workspaces.html", title="Workspaces", section="", command=("pmagent", "status"),
-        found=[msgspec.structs.replace(one, status=statuses[one.path]) for one in found],
+        found=[msgspec.structs.replace(one, status=statuses[one.path]) for one in found], listed=listed,
     )  # fmt: skip
 
 

@@ -1,0 +1,116 @@
+"""The table of attempts that workers on other hosts make, as the holder of a log and a worker see it
+(docs/design.md §4.7). The rules are ``pmagent.actors.core.claims``; here is only what a database does.
+
+Every method blocks. Each raises TableUnreachable where the outcome of a statement is not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, Literal, NamedTuple, Protocol
+
+from pmagent.events.errors import PmagentError
+
+LOAD_BYTES_MAX: Final = 64 * 1024 * 1024
+"""What one attempt may be given: a copy of the workspace's files, or what earlier tasks have left."""
+
+
+class TableUnreachable(PmagentError, exit_code=5):
+    """The database did not answer, or not so that it counts: nobody knows what became of the statement."""
+
+
+class TableRefused(PmagentError, exit_code=2):
+    """The database answered that the statement is not permitted, or cannot be; it had no effect."""
+
+
+class AttemptRow(NamedTuple):
+    """A row of the table; see ``pmagent.actors.core.claims.Row``. ``worker``: who claimed it."""
+
+    position: int
+    state: Literal["open", "claimed", "done", "lost"]
+    epoch: int
+    claim: str
+    worker: str
+    renewals: int
+    stop: bool
+    result: bytes
+    timeline: int
+
+
+class Claimed(NamedTuple):
+    """An attempt as its worker has claimed it. ``lease_ms``: so long the claim lives after each renewal; ``wish``: what
+    is wanted; ``bytes_left``: so much it may write."""
+
+    log: str
+    position: int
+    renewals: int
+    stop: bool
+    lease_ms: int
+    wish: bytes
+    bytes_left: int
+
+
+class Offering(NamedTuple):
+    """What the holder puts into the table for a worker with these ``labels``. ``loads``: the SHA-256 (hex) of what it
+    is given; ``seconds``: so long it may be begun."""
+
+    labels: Sequence[str]
+    wish: bytes
+    loads: Sequence[str]
+    bytes: int
+    lease_ms: int
+    seconds: float
+
+
+class HolderTable(Protocol):
+    """The attempts of one log, for its holder."""
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that is held now; 0 for none."""
+
+    def rows(self) -> list[AttemptRow] | None:
+        """All rows; None where the database is not the one that this holder took the log in."""
+
+    def labels(self, seconds: float) -> list[frozenset[str]]:
+        """The labels of each worker for this log that was there so long ago, or later."""
+
+    def load(self, sha256: str, content: bytes) -> None:
+        """Keep ``content`` for workers."""
+
+    def offer(self, position: int, offering: Offering) -> None:
+        """Insert an open row, unless there is one."""
+
+    def step(self, position: int, step: str, claim: str = "", renewals: int = 0) -> bool:
+        """adopt, hold, stop, withdraw, lose or forget; whether a row was as it expects."""
+
+    def output(self, position: int, part: int) -> Iterator[bytes]:
+        """What an attempt wrote to one stream or file."""
+
+
+class WorkerTable(Protocol):
+    """What a worker may do."""
+
+    def join(self, worker: str, labels: Sequence[str], logs: Sequence[str], capacity: int) -> None:
+        """Say that this worker is there."""
+
+    def claim(self, claim: str, worker: str, labels: Sequence[str], logs: Sequence[str]) -> Claimed | None:
+        """Claim an open attempt that fits; None: there is none."""
+
+    def keep(self, claim: str) -> Claimed | None:
+        """Renew a claim; None: the attempt is not claimed so any more."""
+
+    def load(self, claim: str, sha256: str) -> Iterator[bytes]:
+        """What a claimed attempt is given, unchecked."""
+
+    def put(self, claim: str, part: int, n: int, content: bytes) -> bool:
+        """Add output; False: it is not claimed so any more, or may write no more. Durable when a report is."""
+
+    def report(self, claim: str, result: bytes) -> str:
+        """Tell the result; ``done``, or what else became of the attempt."""
+
+    def check(self) -> None:
+        """Raises PmagentError where this worker can claim nothing."""
+
+    def close(self) -> None:
+        """Let go of the connection. Idempotent."""
