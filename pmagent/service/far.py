@@ -18,6 +18,7 @@ from pmagent.events.errors import PmagentError
 from pmagent.events.evidence import requests_of
 from pmagent.events.storage import Asked
 from pmagent.service.answer import Answer
+from pmagent.service.client import DaemonUnreachable, new_request
 from pmagent.service.wire import UNDECODABLE, BadMessage, RemoteError, Reply
 
 REQUEST_BYTES_MAX: Final = 4 << 20
@@ -30,7 +31,7 @@ _OF_JOBS: Final = ("orchestra.run", "orchestra.cancel", "audit.cancel")
 """Operations that commands ask for as nobody in particular: over the database they are somebody's."""
 
 
-class NotFromHere(PmagentError, exit_code=5):
+class NotFromHere(DaemonUnreachable):
     """The log is held on another machine, and this cannot be asked through its database."""
 
 
@@ -38,11 +39,11 @@ class NotTheirs(PmagentError, exit_code=7):
     """A request over the database is in somebody else's name."""
 
 
-class NotTaken(PmagentError, exit_code=5):
+class NotTaken(DaemonUnreachable):
     """The holder has not taken the request, and nobody will: nothing was done."""
 
 
-class FarUnknown(PmagentError, exit_code=6):
+class FarUnknown(DaemonUnreachable, exit_code=6):
     """The holder may have carried the request out."""
 
 
@@ -52,6 +53,7 @@ def ask_holder(workspace: Path, holder: str, name: str, arguments: dict[str, Any
     known = OPERATIONS.get(name)
     if known is None or not known.far or any(arguments.get(one) for one in _SECRETS):
         raise NotFromHere(f"the log is held by {holder}, and {name} cannot be asked from here", "ask on that machine")
+    arguments = {"request": new_request(name), **arguments}
     content = json_bytes(arguments).decode()
     if len(content) > REQUEST_BYTES_MAX:
         raise BadMessage(f"the request is longer than {REQUEST_BYTES_MAX} bytes", "ask for less at once")
