@@ -4,7 +4,9 @@ The hook asks a real daemon, which has recorded the call, durably, before it ans
 that does nothing, and nah, a published hook that judges by itself and asks no daemon, in the same turns. The import
 stands beside decoding each line of the transcripts and masking all that was decoded. Lines and their lengths are those
 of a session of 20 calls that Claude Code 2.1.330 recorded: a call returns 3.5 kB, and two copies of requests of 22 kB
-each stand beside it. The policy has 50 rules, and every call of the log is another one.
+each stand beside it. What-if runs in a process of its own each time, which has judged nothing before; its policy has 50
+rules. In one log every call is another one; in the other, every second one does again what the one before it did, with
+another text: an agent edits a file several times, and runs the same tests again.
 """
 
 from __future__ import annotations
@@ -16,7 +18,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import closing
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,12 +25,7 @@ from pathlib import Path
 import msgspec
 
 from benchmarks.guests import _daemon
-from benchmarks.harness import Bench, Row, Spread, alternate
-from pmagent.actors.guests.judge import judge
-from pmagent.contracts.guest_calls import Policy, Situation
-from pmagent.contracts.guests import GuestCallAsked
-from pmagent.contracts.payload import decode
-from pmagent.events.reader import events
+from benchmarks.harness import Bench, Row, Spread, alternate, child
 from pmagent.events.redact import Redactor
 from pmagent.guests import hook
 from pmagent.guests.policy import policy_of, read_policy, rules_of
@@ -133,39 +129,44 @@ def _history(bench: Bench) -> list[Row]:
 
     imported, raw = (Spread.of(found) for found in alternate(bench.runs, importing, alone))
     ratio = imported.median / raw.median
-    workspace = bench.folder / "history-0"
-    rules = "version: 1\nallow:\n" + "".join(f"  - Bash(tool{n} run *)\n" for n in range(25))
-    rules += "deny:\n" + "".join(f"  - Edit(./area{n}/**)\n" for n in range(25))
-    layer = rules_of(rules, "project", "bench", "/root")
-
-    def policy() -> Policy:
-        """Another one each time: nothing that was found for the one before helps."""
-        return policy_of([layer if one.name == "project" else one for one in read_policy(workspace).layers])
-
-    rate = Spread.of([_judged(lambda: what_if(Layout(workspace).store, policy())) for _ in range(bench.runs)])
-    with closing(Layout(workspace).store.reader()) as log:
-        asked = [decode("guest.call_asked", one.data) for one in events(log) if one.type == "guest.call_asked"]
-    facts = [one.facts for one in asked if isinstance(one, GuestCallAsked)]
-    situation = Situation(mode="NORMAL")
-    fresh = policy()
-    judging = _processor(lambda: [judge(one, fresh, situation) for one in facts])
+    again, others = (_logged(bench, share) for share in (2, 1))
+    alike, rate = (Spread.of(found) for found in alternate(
+        bench.runs, *(lambda one=one: child("guest_history", one)["rate"] for one in (again, others))
+    ))  # fmt: skip
     return [
         Row(
             what="guests: import of transcripts", figure=imported, unit="calls/s of processor time",
             beside="JSON decoder and redactor alone", limit=raw, ratio=ratio, target=">= 0.8 x", reached=ratio >= 0.8,
         ),
         Row(
-            what="guests: what-if, 50 rules, each call another one", figure=rate, unit="calls/s",
-            target=">= 50,000/s", reached=rate.median >= 50_000,
-            note=f"with reading and checking the log; judging alone {len(facts) / judging:,.0f}/s",
+            what="guests: what-if, 50 rules, a new process, every second call like the one before it", figure=alike,
+            unit="calls/s", target=">= 50,000/s", reached=alike.median >= 50_000,
+            note=f"with reading and checking the log; {rate.median:,.0f}/s where each call is another one",
         ),
     ]  # fmt: skip
 
 
-def _judged(function: Callable[[], object]) -> float:
-    found = function()
-    took = _processor(function)
-    return getattr(found, "calls", 0) / took
+def _logged(bench: Bench, share: int) -> Path:
+    """A workspace into which sessions were imported; of ``share`` calls in a row all but one do the same again."""
+    folder, workspace = bench.folder / f"transcripts-{share}", bench.folder / f"history-by-{share}"
+    for number in range(bench.count(200, 2)):
+        _transcript(folder / f"{number:08x}-0000-4000-8000-000000000000.jsonl", number, 50, share, copies=False)
+    subprocess.run(["git", "init", "-q", "-b", "main", str(workspace)], check=True)
+    init_workspace(workspace)
+    accept(workspace)
+    call(workspace, "guests.import", {"harness": "claude", "path": str(folder)})
+    return workspace
+
+
+def _what_if(workspace: Path) -> float:
+    """Calls a second, by the clock."""
+    rules = "version: 1\nallow:\n" + "".join(f"  - Bash(tool{n} run *)\n" for n in range(25))
+    rules += "deny:\n" + "".join(f"  - Edit(./area{n}/**)\n" for n in range(25))
+    layer = rules_of(rules, "project", "bench", "/root")
+    policy = policy_of([layer if one.name == "project" else one for one in read_policy(workspace).layers])
+    began = time.perf_counter()
+    found = what_if(Layout(workspace).store, policy)
+    return found.calls / (time.perf_counter() - began)
 
 
 def _processor(function: Callable[[], object]) -> float:
@@ -174,19 +175,20 @@ def _processor(function: Callable[[], object]) -> float:
     return time.process_time() - began
 
 
-def _transcript(path: Path, number: int, calls: int) -> None:
-    """A session as Claude Code writes it: each call, its result, and a text between them."""
+def _transcript(path: Path, number: int, calls: int, share: int = 1, *, copies: bool = True) -> None:
+    """A session as Claude Code writes it: each call, its result, and a text between them; ``copies``: of requests,
+    too, of which nothing gets into a log."""
     chance = random.Random(number)
     path.parent.mkdir(parents=True, exist_ok=True)
     common = {"sessionId": path.stem, "cwd": "/work/project", "version": "2.1.330", "gitBranch": "main"}
     with path.open("w") as file:
         for n in range(calls):
-            call = f"toolu_{number}_{n}"
-            line = f"tool{n % 30} run --case {number}-{n}"
+            call, m = f"toolu_{number}_{n}", n - n % share
+            line = f"tool{m % 30} run --case {number}-{m}"
             given: dict[str, object] = {"command": line, "description": _text(chance, 6)}
             name = "Bash"
-            if n % 3 == 0:
-                name, given = "Edit", {"file_path": f"/work/project/area{n % 40}/m{number}_{n}.py",
+            if m % 3 == 0:
+                name, given = "Edit", {"file_path": f"/work/project/area{m % 40}/m{number}_{m}.py",
                                        "old_string": _text(chance, 40), "new_string": _text(chance, 60)}  # fmt: skip
             time = {"timestamp": f"2026-11-{1 + number % 28:02}T10:{n % 60:02}:00.000Z", "uuid": f"{number}-{n}"}
             output = _text(chance, 620)
@@ -204,6 +206,7 @@ def _transcript(path: Path, number: int, calls: int) -> None:
                 {"type": "api-request-blob", "message": _message("user", copied)},
                 {"type": "api-request-blob", "message": _message("user", copied)},
             ]
+            rows = rows if copies else [row for row in rows if not str(row["type"]).startswith("api-request")]
             file.writelines(json.dumps({**row, **time, **common}) + "\n" for row in rows)
 
 
@@ -213,3 +216,7 @@ def _message(role: str, part: dict[str, object]) -> dict[str, object]:
 
 def _text(chance: random.Random, words: int) -> str:
     return " ".join(chance.choices(WORDS, k=words))
+
+
+if __name__ == "__main__":
+    print(json.dumps({"rate": _what_if(Path(sys.argv[1]))}))

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from itertools import pairwise
 from pathlib import Path
 
 import psycopg
@@ -27,6 +28,7 @@ from pmagent.events.postgres.store import PostgresLog
 from pmagent.events.reader import runs
 from pmagent.events.sequencer import Sequencer
 from pmagent.events.store import LogStore
+from tests.support.patroni import TTL, lacks, patroni_cluster
 from tests.support.postgres import WRITER, Server, lacking, servers
 
 WRITERS = 256
@@ -40,7 +42,28 @@ def run(bench: Bench) -> list[Row]:
     if why := lacking():
         return [Row(what="log in PostgreSQL", figure=Spread(0, 0, 0), unit="", note=why)]
     with _place(bench.folder) as folder, _pair(folder) as primary:
-        return [*_appending(bench, primary), _reading(bench, primary), *_following(bench, primary)]
+        rows = [*_appending(bench, primary), _reading(bench, primary), *_following(bench, primary)]
+    return [*rows, _electing(bench)]
+
+
+def _electing(bench: Bench) -> Row:
+    """How long nothing is acknowledged when the leader's host loses its power and Patroni elects another one."""
+    what, gaps, lost = "Patroni elects another primary: until the next acknowledgement", [], 0
+    if why := lacks():
+        return Row(what=what, figure=Spread(0, 0, 0), unit="s", note=why)
+    for turn in range(bench.count(3, 1)):
+        with patroni_cluster() as nodes:
+            writer = nodes.writer(f"bench-{turn}", old := nodes.leader())
+            writer.more(1_000)
+            nodes.hosts[old].kill()
+            nodes.leader(apart_from=old)
+            writer.more(1_000)
+            writer.end()
+            times = sorted(writer.times)
+            gaps.append(max(later - earlier for earlier, later in pairwise(times)) / 1e9)
+            lost += len(set(writer.acknowledged) - set(nodes.read(f"bench-{turn}")))
+    note = f"ttl {TTL} s, 64 writers; {lost} acknowledged events lost"
+    return Row(what=what, figure=Spread.of(gaps), unit="s", note=note)
 
 
 @contextmanager

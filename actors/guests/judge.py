@@ -92,11 +92,6 @@ def judge(call: Call, policy: Policy, situation: Situation) -> Verdict:
     return verdict
 
 
-def judge_anew(call: Call, policy: Policy, situation: Situation) -> Verdict:
-    """``judge``, for who remembers verdicts by himself."""
-    return _of_both(call, _understood(policy), situation)
-
-
 def _of_both(call: Call, known: _Known, situation: Situation) -> Verdict:
     verdict = _judged(call, known, situation)
     if call.agent or call.agent_type:

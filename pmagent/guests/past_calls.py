@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -26,7 +26,7 @@ class _Asked(msgspec.Struct):
     session: str = ""
     source: str = "live"
     seen: str = ""
-    facts: msgspec.Raw = msgspec.Raw()
+    facts: Call | None = None
 
 
 class Decided(msgspec.Struct):
@@ -46,41 +46,24 @@ class _Refused(msgspec.Struct):
     end: str = "refused"
 
 
-_call: Final = msgspec.json.Decoder(Call).decode
 _asked: Final = msgspec.json.Decoder(_Asked).decode
 _decided: Final = msgspec.json.Decoder(Decided).decode
 _refused: Final = msgspec.json.Decoder(_Refused).decode
 
 
-class PastCall:
+class PastCall(NamedTuple):
     """A call that the log holds, at ``position``. ``decided``: None of one that was imported: nobody judged it."""
 
-    __slots__ = ("_facts", "decided", "position", "session", "time")
-
-    def __init__(self, position: int, time: str, session: str, facts: bytes) -> None:
-        self.position = position
-        self.time = time
-        self.session = session
-        self.decided: Decided | None = None
-        self._facts = facts
-
-    @property
-    def call(self) -> Call:
-        """The call as its verdict needs it."""
-        return _call(self._facts)
+    position: int
+    time: str
+    session: str
+    call: Call
+    decided: Decided | None
 
     @property
     def mode(self) -> str:
         """The kernel's mode in which it is judged."""
         return "NORMAL" if self.decided is None else self.decided.mode
-
-    def like(self, *, hour: bool) -> bytes:
-        """Calls of which this is the same differ in their session at most, and, unless it matters, in their ``hour``.
-
-        It is the facts' JSON without these members. Within a text quotes are escaped, so each stands there once."""
-        facts = self._facts.replace(b'"session":"%b",' % self.session.encode(), b"", 1)
-        at = -1 if hour else facts.rfind(b'"hour":')
-        return facts if at < 0 else facts[:at] + facts[facts.find(b",", at) :]
 
 
 def past_calls(
@@ -96,9 +79,10 @@ def past_calls(
             if event.position > last:
                 continue
             asked = _asked(event.data)
-            if not bytes(asked.facts):  # a large payload
+            if asked.facts is None:  # a large payload
                 asked = _whole(event, store)
-            past = PastCall(event.position, asked.seen or event.time, asked.session, bytes(asked.facts))
+            assert asked.facts is not None, "it is a field of all"
+            past = PastCall(event.position, asked.seen or event.time, asked.session, asked.facts, None)
             if asked.source == "import":
                 yield past
             else:
@@ -106,9 +90,7 @@ def past_calls(
         elif event.type == _DECIDED:
             decided = _decided(event.data)
             if decided.request in waiting:
-                past = waiting.pop(decided.request)
-                past.decided = decided
-                yield past
+                yield waiting.pop(decided.request)._replace(decided=decided)
         elif rejected is not None and (refused := _refused(event.data)).end == "refused":
             rejected.add(refused.call_asked or refused.approval)
 
@@ -116,8 +98,7 @@ def past_calls(
 def _whole(event: StoredEvent, store: LogStore) -> _Asked:
     data = typed(event, store.blobs()).data
     assert isinstance(data, GuestCallAsked)
-    facts = msgspec.Raw(msgspec.json.encode(data.facts))
-    return _Asked(session=data.session, source=data.source, seen=data.seen, facts=facts)
+    return _Asked(session=data.session, source=data.source, seen=data.seen, facts=data.facts)
 
 
 def events_of(store: LogStore, start: int, types: tuple[str, ...]) -> Iterator[StoredEvent]:

@@ -68,8 +68,9 @@ async def _listen(host: Host, open_ones: _Open, listening: TaskStatus[None]) -> 
                 one.close()
 
 
-class _Open(set["_Connection"]):
-    """The connections that are open; and those of them, in ``asked``, whose line has come in this turn."""
+class _Open(dict["_Connection", None]):
+    """The connections that are open, the oldest first; and those of them, in ``asked``, whose line has come in this
+    turn."""
 
     def __init__(self, host: Host, gate: Gate) -> None:
         super().__init__()
@@ -89,6 +90,13 @@ class _Open(set["_Connection"]):
         for one in self.gate.at_once(self.host, asked):
             one.wait(self.gate.answered(self.host, one.line, one.pid, one.gone))
 
+    def has_place(self) -> bool:
+        """Whether one more may come. Where all places are taken, the oldest one that has not sent its line gives up its
+        own: whoever holds connections open and says nothing keeps no hook out."""
+        if len(self) >= CONNECTIONS_MAX and (silent := next((one for one in self if not one.line), None)) is not None:
+            silent.close()
+        return len(self) < CONNECTIONS_MAX
+
     def _tell(self) -> None:
         """Tell all that wait that their lines were taken."""
         self._telling = None
@@ -106,7 +114,7 @@ def _arrived(bound: socket.socket, open_ones: _Open) -> None:
             _log.warning("a hook was not let in", why=error.strerror)
             break
         pid, user, _ = peer(client)
-        if user not in (open_ones.user, 0) or len(open_ones) >= CONNECTIONS_MAX:
+        if user not in (open_ones.user, 0) or not open_ones.has_place():
             _log.warning("a hook was not let in", open=len(open_ones))
             client.close()
             continue
@@ -127,7 +135,7 @@ class _Connection:
         self._loop = asyncio.get_running_loop()
         self._late: asyncio.TimerHandle | None = None
         self._told = self._watched = False
-        open_ones.add(self)
+        open_ones[self] = None
 
     def receive(self) -> None:
         """Take what has come: mostly the whole line is there at once."""
@@ -234,6 +242,6 @@ class _Connection:
             self._late.cancel()
         if self._task is not None:
             self._task.cancel()
-        self._open.discard(self)
+        self._open.pop(self, None)
         self._unwatch()
         self._client.close()

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 
 import msgspec
 
-from pmagent.actors.guests.judge import judge_anew
+from pmagent.actors.guests.judge import judge
 from pmagent.actors.guests.state import policy_with
 from pmagent.contracts.guest_calls import ANSWERS, Answer, Call, Layer, Policy, Rule, Situation, Verdict
 from pmagent.events.event import time_after
@@ -34,8 +34,6 @@ LOOK_SECONDS: Final = 3.0
 """... and begins no further one after so long."""
 SPLIT_EVENTS: Final = 5_000
 """A longer log is judged by two processes: the second one costs a few milliseconds."""
-VERDICTS_MAX: Final = 5_000
-"""So many verdicts are remembered."""
 TRIED_DAYS: Final = 30
 SHOWN_MAX: Final = 5
 """So many calls that a rule would have let through are shown, the newest of each kind."""
@@ -309,8 +307,6 @@ class _Judge:
     def __init__(self, policy: Policy) -> None:
         self.labels: dict[str, list[Any]] = {}
         rules = [rule for layer in policy.layers for rule in layer.rules]
-        self._by_hour, self._by_time = any(rule.when.hours for rule in rules), any(rule.expires for rule in rules)
-        self._known: dict[tuple[Any, ...], _Judged] = {}
         self._policy = policy
         self._without = self._always = policy
         if any(_asks_for_the_unknown(rule) for rule in rules):
@@ -330,20 +326,11 @@ class _Judge:
         return found
 
     def of(self, past: PastCall, labels: list[Any], *, known: bool) -> _Judged:
-        """The verdict; ``known``: the mode and branch are. Of calls that are alike there is one."""
-        key = (past.like(hour=self._by_hour), past.mode, (*labels,), past.time if self._by_time else "", known)
-        found = self._known.get(key)
-        if found is None:
-            if len(self._known) >= VERDICTS_MAX:
-                self._known.clear()
-            situation = Situation(mode=past.mode, labels=labels, time=past.time)
-            found = self._known[key] = self._anew(past.call, situation, known=known)
-        return found
-
-    def _anew(self, call: Call, situation: Situation, *, known: bool) -> _Judged:
+        """The verdict; ``known``: the mode and branch are."""
+        situation = Situation(mode=past.mode, labels=labels, time=past.time)
         if known or self._without is self._policy:
-            return _Judged(judge_anew(call, self._policy, situation), evaluable=True)
-        without, always = judge_anew(call, self._without, situation), judge_anew(call, self._always, situation)
+            return _Judged(judge(past.call, self._policy, situation), evaluable=True)
+        without, always = judge(past.call, self._without, situation), judge(past.call, self._always, situation)
         return _Judged(without, evaluable=without.answer == always.answer)
 
 

@@ -244,10 +244,11 @@ def _asked(report: Report, event: Event, asked: GuestCallAsked) -> Report:
     )  # fmt: skip
     if call.starts and call.call and len(report.spawning) < LISTED_MAX:
         report = replace(report, spawning={**report.spawning, call.call: event.position})
-    report = replace(report, harness=report.harness or asked.facts.harness, asked=report.asked + 1)
+    harness, count = report.harness or asked.facts.harness, report.asked + 1
     if asked.source == "import":  # nobody judges it, and its end is not waited for
-        return replace(report, ended=report.ended.added(_encoded(replace(call, end="imported"))))
-    return replace(report, open={**report.open, event.position: call})
+        ended = report.ended.added(_encoded(replace(call, end="imported")))
+        return replace(report, harness=harness, asked=count, ended=ended)
+    return replace(report, harness=harness, asked=count, open={**report.open, event.position: call})
 
 
 def _began(report: Report, event: Event, data: GuestAgentStarted) -> Report:

@@ -1,11 +1,13 @@
 """A writer on a host of its own: ``far_writer ADDRESS FOLDER`` appends from many sides until its input ends, and prints
-the id of each event that was acknowledged; with ``read`` behind it prints the ids of all events of the verified log."""
+the id of each event that was acknowledged, and when; with ``read`` behind it prints the ids of all events of the
+verified log."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import sys
+import time
 from pathlib import Path
 
 from pmagent.events.log import Log, now, opening_events
@@ -26,7 +28,7 @@ async def write(store: PostgresLog) -> None:
         for count in range(1_000_000):
             is_last = over.is_set()
             event = await log.append(draft(number * 1_000_000 + count))
-            os.write(1, f"{event.id}\n".encode())
+            os.write(1, f"{event.id} {time.monotonic_ns()}\n".encode())
             if is_last:
                 return
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from pmagent.guests.socket import CONNECTIONS_MAX
 from pmagent.workspace.layout import Layout, reachable
 from tests.support.commands import SECONDS
 from tests.support.daemons import Daemon, running
@@ -138,3 +139,20 @@ def test_a_link_that_is_made_before_a_call_is_asked_about_is_seen(workspace: Pat
         second = answers(layout, daemon, [line.replace(b'"t', b'"u') for line in reads], swapped)
     assert {one["exit"] for one in first} == {0}
     assert {one["exit"] for one in second} == {2}
+
+
+def test_connections_that_say_nothing_keep_no_hook_out(workspace: Path) -> None:
+    layout = governed(workspace)
+    with running(workspace) as daemon, ExitStack() as open_ones:
+        answers(layout, daemon, [line(workspace, "SessionStart", f"s{n}", source="startup") for n in range(3)])
+        silent = []
+        for number in range(CONNECTIONS_MAX + 60):
+            silent.append(open_ones.enter_context(socket.socket(socket.AF_UNIX)))
+            silent[-1].settimeout(SECONDS)
+            with reachable(layout.guest_socket) as address:
+                silent[-1].connect(address)
+            if number % 2:
+                silent[-1].sendall(b'{"v":1')
+        found = answers(layout, daemon, [asked(workspace, number, "Bash", command="ls") for number in range(20)])
+        assert [one["exit"] for one in found] == [0] * 20
+        assert silent[0].recv(1) == b"", "it gave up its place"

@@ -14,13 +14,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pmagent.actors.guests.judge import judge
-from pmagent.contracts.guest_calls import Call, Command, Policy, Rule, Situation, Verdict, When
+from pmagent.contracts.guest_calls import Call, Command, Policy, Rule, Verdict, When
 from pmagent.contracts.guests import GuestCallAsked, GuestCallDecided
 from pmagent.events.event import Draft
 from pmagent.guests import what_if as trying
 from pmagent.guests.forked import forked, may_fork
-from pmagent.guests.past_calls import past_calls
 from pmagent.guests.what_if import Result, what_if
 from pmagent.workspace.layout import Layout
 from tests.support.effort import examples
@@ -93,23 +91,6 @@ def test_two_parts_say_what_the_whole_says(
         first = trying._part(store, judged, since, 1, middle, {})
         second = trying._part(store, judged, since, middle + 1, 10_000, {})
         assert said(trying._both(store, judged, since, first, second, middle, 10_000)) == said(whole.found)
-
-
-@settings(max_examples=examples(60), deadline=None)
-@example([("rm c", "a", False, 12, "NORMAL", []), ("rm c", "a", False, 23, "NORMAL", [])], [RULES[5]])
-@given(calls, chosen)
-def test_calls_that_are_alike_have_the_verdict_that_each_would_have(
-    drawn: list[tuple[str, str, bool, int, str, list[str]]], rules: list[Rule]
-) -> None:
-    rules = [one for one in rules if one.label is None and not one.when.labels]
-    with TemporaryDirectory() as folder:
-        logged(Path(folder), drawn)
-        store, judged = Layout(Path(folder)).store, with_rules(rules)
-        found = trying._Judge(judged)
-        for past in past_calls(store, 1, 10_000):
-            labels = past.decided.labels if past.decided is not None else []
-            verdict = found.of(past, labels, known=True).verdict
-            assert verdict == judge(past.call, judged, Situation(mode=past.mode, labels=labels, time=past.time))
 
 
 def test_a_long_log_is_judged_by_two_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,18 +34,20 @@ _numbers = count(1)
 
 
 def program() -> Path:
-    """Patroni. The test is skipped where it, or what it needs, is lacking."""
-    if os.getuid() != 0:
-        pytest.skip("only root can make network namespaces")
-    if why := lacking():
-        pytest.skip(why)
+    """Patroni, where ``make machines`` puts it."""
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    found = Path(os.environ.get("PMAGENT_MACHINES") or Path(cache) / "pmagent" / "machines") / "bin" / "patroni"
-    if not found.exists():
-        pytest.skip("Patroni is not installed (make machines)")
+    return Path(os.environ.get("PMAGENT_MACHINES") or Path(cache) / "pmagent" / "machines") / "bin" / "patroni"
+
+
+def lacks() -> str:
+    """Why there can be no such cluster here; "": there can."""
+    if os.getuid() != 0:
+        return "only root can make network namespaces"
+    if not program().exists():
+        return "Patroni is not installed (make machines)"
     if shutil.which("etcd") is None:
-        pytest.skip("etcd is not installed (apt-get install etcd-server)")
-    return found
+        return "etcd is not installed (apt-get install etcd-server)"
+    return lacking()
 
 
 def _ip(*words: str, check: bool = True) -> str:
@@ -126,10 +128,12 @@ def _command(pid: int) -> str:
 
 
 class Writer:
-    """A process on a host of its own that appends from many sides, and tells what was acknowledged."""
+    """A process on a host of its own that appends from many sides, and tells what was acknowledged: its id, and when,
+    in ns of CLOCK_MONOTONIC."""
 
     def __init__(self, host: Host, address: str) -> None:
         self.acknowledged: list[str] = []
+        self.times: list[int] = []
         self._process = host.start(
             sys.executable, "-I", "-m", "tests.crash.far_writer", address, host.folder, stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, user="root",
@@ -141,7 +145,7 @@ class Writer:
         for _ in range(number):
             line = self._process.stdout.readline()
             assert line, f"it ended: {self._process.wait(60)}"
-            self.acknowledged.append(line.strip())
+            self._hear(line)
 
     def end(self) -> None:
         """Let it finish what it has begun, and end."""
@@ -149,8 +153,14 @@ class Writer:
         assert self._process.stdout is not None
         with self._process:
             self._process.stdin.close()
-            self.acknowledged += self._process.stdout.read().split()
+            for line in self._process.stdout:
+                self._hear(line)
         assert self._process.returncode == 0
+
+    def _hear(self, line: str) -> None:
+        id, time = line.split()
+        self.acknowledged.append(id)
+        self.times.append(int(time))
 
 
 class PatroniCluster:
@@ -166,6 +176,9 @@ class PatroniCluster:
         self.authority = Authority(self.hosts["writer"].folder / "authority")
         for host in self.hosts.values():
             shutil.chown(host.folder, "postgres")
+
+    def begin(self) -> None:
+        """Start all of it, and prepare it for logs."""
         self._start_etcd()
         for name in NODES:
             self._configure(name)
@@ -290,11 +303,12 @@ class PatroniCluster:
 @contextmanager
 def patroni_cluster() -> Iterator[PatroniCluster]:
     """Three nodes, prepared for logs."""
-    patroni = program()
+    if why := lacks():
+        pytest.skip(why)
     with servers() as base:
-        made = PatroniCluster.__new__(PatroniCluster)
+        made = PatroniCluster(base, program())
         try:
-            made.__init__(base, patroni)  # type: ignore[misc]
+            made.begin()
             yield made
         finally:
             made.close()
