@@ -12,7 +12,8 @@ from pmagent.events.postgres.requests import PostgresRequests
 from pmagent.events.postgres.schema import prepare
 from pmagent.events.postgres.session import DatabaseRefused
 from pmagent.events.storage import Asked
-from pmagent.service.far import NotFromHere, NotTheirs, permitted
+from pmagent.service.client import NotFromHere
+from pmagent.service.far import NotTheirs, permitted
 from pmagent.service.wire import BadMessage
 from tests.support.machines import Machine, says
 from tests.support.postgres import READER, Server, one_server, until
