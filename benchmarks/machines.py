@@ -7,12 +7,13 @@ All servers share this machine's processors and its disk with the writers.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from itertools import pairwise
 from pathlib import Path
 
@@ -28,8 +29,12 @@ from pmagent.events.postgres.store import PostgresLog
 from pmagent.events.reader import runs
 from pmagent.events.sequencer import Sequencer
 from pmagent.events.store import LogStore
+from tests.conftest import fresh_example
+from tests.support.commands import spawn
+from tests.support.daemons import running
 from tests.support.patroni import TTL, lacks, patroni_cluster
 from tests.support.postgres import WRITER, Server, lacking, servers
+from tests.support.workers import LOG, joined, working
 
 WRITERS = 256
 _APPEND = (
@@ -43,6 +48,7 @@ def run(bench: Bench) -> list[Row]:
         return [Row(what="log in PostgreSQL", figure=Spread(0, 0, 0), unit="", note=why)]
     with _place(bench.folder) as folder, _pair(folder) as primary:
         rows = [*_appending(bench, primary), _reading(bench, primary), *_following(bench, primary)]
+        rows.append(_workers(bench, primary))
     return [*rows, _electing(bench)]
 
 
@@ -140,6 +146,43 @@ def _reading(bench: Bench, primary: Server) -> Row:
         what=f"read from PostgreSQL, verified and decoded, {size:,} events", figure=ours, unit="events/s",
         beside="segments", limit=files, ratio=ours.median / files.median, target=">= 0.6 of it",
         reached=ours.median >= 0.6 * files.median,
+    )
+
+
+def _workers(bench: Bench, primary: Server) -> Row:
+    """Tasks that sleep, on one worker and on eight, each a process with one place."""
+    joined(primary)
+    workspace = fresh_example(bench.folder / "workspace")
+    with (workspace / ".pmagent/config.toml").open("a") as file:
+        file.write(f'\n[storage]\nlog = "{primary.address(LOG)}"\n')
+    (workspace / "orchestra.config.yaml").write_text(
+        'version: "1.0"\nwhitelist_tools: [sleep]\nconcurrency: {max_workers: 64}\nworkers: {labels: [linux]}\n'
+    )
+    seconds, each = (3, 4) if bench.runs > 1 else (1, 1)
+
+    def rate(count: int) -> float:
+        with ExitStack() as there:
+            for number in range(count):
+                there.enter_context(working(primary, bench.folder / f"hands-{count}-{number}", workspace))
+            tasks = [
+                {"task_id": f"t{n}", "intent": "sleep", "tools": ["sleep"], "inputs": {"args": [str(seconds)]}}
+                for n in range(count * each)
+            ]
+            plan = bench.folder / "plan.json"
+            plan.write_text(json.dumps(tasks))
+            start = time.perf_counter()
+            done = spawn("run", "sleep", "--plan", str(plan), cwd=workspace)
+            assert done.code == 0, done.errors
+            return count * each / (time.perf_counter() - start)
+
+    with running(workspace):
+        one, eight = (
+            Spread.of(values) for values in alternate(max(1, bench.runs // 3), lambda: rate(1), lambda: rate(8))
+        )
+    ratio = eight.median / one.median
+    return Row(
+        what=f"tasks that sleep {seconds} s, on 8 workers", figure=eight, unit="tasks/s", beside="on 1 worker",
+        limit=one, ratio=ratio, target=">= 6 of it", reached=ratio >= 6,
     )
 
 

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from pmagent.events.attempts import WorkerTable
 from pmagent.events.blobs import BlobStore
 from pmagent.events.errors import NotFound, PmagentError
 from pmagent.events.segment_log import SegmentLog
@@ -28,6 +27,7 @@ from pmagent.events.store import ListedLog, LogStore
 from pmagent.events.user_state import accepted_powers
 
 if TYPE_CHECKING:
+    from pmagent.events.attempts import WorkerTable
     from pmagent.events.postgres.requests import PostgresRequests
 
 FOLDER: Final = ".pmagent"

@@ -7,10 +7,12 @@ the expected one. One contract test suite runs over every implementation. ``pmag
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from pmagent.events.event import LogRecovered, LogTakenOver, Tail
-from pmagent.events.lease import Act, Lapse
+
+if TYPE_CHECKING:
+    from pmagent.events.lease import Act, Lapse
 
 BLOB_PREFIX: Final = b'{"blob":{"sha256":"'
 """How ``data`` begins when the payload lies in the blob store; no payload type has a single field ``blob``."""

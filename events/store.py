@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Final, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 
 import msgspec
 
-from pmagent.events.attempts import HolderTable
 from pmagent.events.event import Tail
 from pmagent.events.named_blobs import BlobCheck, BlobsChecked
 from pmagent.events.storage import Blobs, LogReader, Standby, Storage
+
+if TYPE_CHECKING:
+    from pmagent.events.attempts import HolderTable
 
 ADDRESSES: Final = ("postgresql://", "postgres://")
 """How the address of a log in a database begins."""

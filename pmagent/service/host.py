@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager, closing, nullcontext
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
@@ -57,7 +58,6 @@ from pmagent.service.noted import code_stamp
 from pmagent.service.pruning import finish_all
 from pmagent.service.requests import OPERATOR, Requests
 from pmagent.service.secrets import known_secrets
-from pmagent.service.standby import Taken
 from pmagent.service.status import Standing, note_of
 from pmagent.service.writing import DocumentWriter
 from pmagent.workspace.kernel_settings import expected
@@ -65,6 +65,9 @@ from pmagent.workspace.layout import Layout
 from pmagent.workspace.presence import require_log, require_text
 from pmagent.workspace.trust import require_accepted
 from pmagent.workspace.user_registry import Keeper, check_before
+
+if TYPE_CHECKING:  # a daemon alone stands by
+    from pmagent.service.standby import Taken
 
 
 def load_parts() -> None:

@@ -30,7 +30,7 @@ from pmagent.contracts.orchestra_events import CONTACTS_MAX, NetContact
 from pmagent.events.redact import Redactor
 from pmagent.service.secrets import known_secrets
 from pmagent.workers.settings import Sizes
-from pmagent.workers.wish import FILES, STDOUT_END, Left, Told, Wish
+from pmagent.workers.wish import FILES, STDOUT_END, Left, Told, Wish, boottime
 
 PIECE_BYTES: Final = 64 * 1024
 LOOK_SECONDS: Final = 0.2
@@ -74,11 +74,6 @@ class Ended(msgspec.Struct, tag=True):
 
 Word = Begin | Until | End
 Said = Out | Ended
-
-
-def boottime() -> int:
-    """Nanoseconds of CLOCK_BOOTTIME, which goes on while the machine sleeps."""
-    return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
 
 
 def framed(word: msgspec.Struct) -> bytes:

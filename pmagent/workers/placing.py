@@ -45,8 +45,7 @@ from pmagent.events.evidence import external_evidence
 from pmagent.events.lease import SECOND
 from pmagent.events.store import LogStore
 from pmagent.when import seconds_between
-from pmagent.workers.box import boottime
-from pmagent.workers.wish import FILES, STDOUT_END, BadLoad, Load, Told, Wish, pack
+from pmagent.workers.wish import FILES, STDOUT_END, BadLoad, Load, Told, Wish, boottime, pack
 
 LEASE: Final = 30 * SECOND
 """Of a claim. A worker that is silent for so long, and a tenth, is lost."""

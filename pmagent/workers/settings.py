@@ -107,7 +107,7 @@ def refusal(wish: Wish, log: str, root: str, settings: WorkerFile) -> str:
     if sandbox.net == "allow" and (beyond := set(config.security.net.allow_domains) - set(settings.hosts)):
         return f"{min(beyond)} is not among its hosts"
     for path in absolute(root, config.security.fs.allow_read):
-        if not any(within(path, one) for one in (root, OWN_TMP, *settings.paths)):
+        if path != OWN_TMP and not any(within(path, one) for one in (root, *settings.paths)):
             return f"{path} is not among its paths"
     if wish.asked.seconds > settings.sizes.seconds:
         return f"{wish.asked.seconds:g} s are more than its sizes.seconds, {settings.sizes.seconds}"

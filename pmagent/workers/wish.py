@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -92,6 +93,11 @@ class _File(msgspec.Struct, array_like=True, frozen=True):
     content: bytes
     executable: bool = False
     link: str = ""
+
+
+def boottime() -> int:
+    """Nanoseconds of CLOCK_BOOTTIME, which goes on while the machine sleeps."""
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
 
 
 def pack(root: str, visible: Sequence[str], hidden: Sequence[str]) -> tuple[Load, bytes]:

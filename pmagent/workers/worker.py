@@ -31,7 +31,7 @@ from pmagent.events.evidence import worker_table
 from pmagent.events.lease import SECOND
 from pmagent.workers import box
 from pmagent.workers.settings import BadWorker, WorkerFile, refusal
-from pmagent.workers.wish import BadLoad, Told, Wish, unpack
+from pmagent.workers.wish import BadLoad, Told, Wish, boottime, unpack
 
 LEASE: Final = 30 * SECOND
 """Of a claim, until its row has told another one."""
@@ -69,7 +69,7 @@ class Box:
 
     def is_over(self) -> bool:
         """Whether it is to end, or its time is over."""
-        return self._over or box.boottime() >= self._until
+        return self._over or boottime() >= self._until
 
     def begin(self, until: int) -> None:
         """Start it; it ends itself at ``until``."""
@@ -210,11 +210,11 @@ class Place:
 
     async def _carried_out(self, claim: Claim) -> bool:
         try:
-            await self._obey(claim, claim.ask(box.boottime()))
+            await self._obey(claim, claim.ask(boottime()))
             had = claim.phase != "over"
             while claim.phase != "over":
                 await self._wait(claim)
-                now = box.boottime()
+                now = boottime()
                 made = self._box
                 if made is not None and made.ended.is_set() and claim.phase == "running":
                     await self._obey(claim, claim.ended(msgspec.json.encode(made.told).decode(), now))
@@ -232,7 +232,7 @@ class Place:
 
     async def _wait(self, claim: Claim) -> None:
         """Until the claim's time is due, its box ends, or the worker is to stop."""
-        seconds = max(0.0, (claim.due - box.boottime()) / SECOND)
+        seconds = max(0.0, (claim.due - boottime()) / SECOND)
         events = [self._box.ended] if self._box is not None and claim.phase == "running" else []
         if claim.phase == "running":
             events.append(self.stopping)
@@ -259,7 +259,7 @@ class Place:
                 case Extend(until) if self._box is not None:
                     self._box.extend(until)
                 case End() if self._box is not None:
-                    self._box.end(at_once=claim.phase != "running" or box.boottime() >= claim.term.ends)
+                    self._box.end(at_once=claim.phase != "running" or boottime() >= claim.term.ends)
 
     async def _said(self, claim: Claim, deed: Ask | Keep | Report) -> list[Deed]:
         """Send a statement, and tell the claim what became of it."""
@@ -279,7 +279,7 @@ class Place:
         except TableUnreachable as error:
             if not isinstance(deed, Ask):
                 _log.warning("not reached", claim=claim.claim, error=error.message)
-            return claim.unknown(sent, box.boottime())
+            return claim.unknown(sent, boottime())
         if found is None and isinstance(deed, Keep):
             _log.warning("not claimed any more", claim=claim.claim)
         if found is None:
@@ -294,7 +294,7 @@ class Place:
                 raise BadWorker(f"an attempt of the log {found.log} is not understood: {error}",
                                 "use the release of its daemon") from error
             self._box = Box(wish, found, claim.claim, settings, self._data)
-        now = box.boottime()
+        now = boottime()
         return claim.claimed(sent, row, now) if isinstance(deed, Ask) else claim.kept(sent, row, now)
 
 
