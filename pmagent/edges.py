@@ -13,7 +13,7 @@ CORE: Final = Edge(
     operations={
         "status": Operation(
             perform="pmagent.service.operations:status", alone="pmagent.service.operations:status_alone", looks=True,
-            quick="pmagent.service.operations:status_now",
+            quick="pmagent.service.operations:status_now", far=True,
         ),
         "figures": Operation(perform="pmagent.service.operations:figures"),
         "settings": Operation(perform="pmagent.service.operations:settings"),

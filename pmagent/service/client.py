@@ -6,7 +6,7 @@ import os
 import socket
 import uuid
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -16,8 +16,10 @@ import msgspec
 from anyio.abc import SocketAttribute
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from pmagent.clean import json_bytes
 from pmagent.edges import EDGES, OPERATIONS
 from pmagent.events.errors import PmagentError
+from pmagent.events.evidence import requests_of
 from pmagent.events.log import now
 from pmagent.service import liveness
 from pmagent.service.answer import Answer
@@ -51,6 +53,12 @@ BUSY_SECONDS: Final = 30.0
 PATIENCE_SECONDS: Final = 30.0
 """So long a command tries again when others hold the log for a moment each. Requests are idempotent, so it may."""
 
+
+FAR_BYTES_MAX: Final = 4 << 20
+"""A request through the database of the log has so many bytes at most."""
+
+SECRETS: Final = ("secret", "by_secret")
+"""Arguments that must not lie in a table."""
 
 Say = Callable[[str], None]
 """Is told what somebody who waits should know."""
@@ -96,6 +104,18 @@ class Unanswered(DaemonUnreachable):
         self.facts = {"outcome": outcome, "request": request} if request else {"outcome": outcome}
 
 
+class NotFromHere(DaemonUnreachable):
+    """The log is held on another machine, and this cannot be asked through its database."""
+
+
+class NotTaken(DaemonUnreachable):
+    """The holder has not taken the request, and nobody will: nothing was done."""
+
+
+class FarUnknown(DaemonUnreachable, exit_code=6):
+    """The holder may have carried the request out."""
+
+
 async def call_daemon(
     layout: Layout, name: str, arguments: dict[str, Any], seconds: float = REPLY_SECONDS, say: Say = unheard
 ) -> Answer:
@@ -106,8 +126,6 @@ async def call_daemon(
     harmless and may succeed), RemoteError (what the daemon met), BadMessage.
     """
     if layout.evidence.database and (holder := layout.store.holder()).elsewhere and holder.live:
-        from pmagent.service.far import ask_holder
-
         return await anyio.to_thread.run_sync(ask_holder, layout.workspace, holder.note, name, arguments, seconds)
     message = msgspec.json.encode(Request(name, arguments, heartbeat=True)) + b"\n"
     if len(message) > REQUEST_BYTES_MAX:
@@ -129,6 +147,34 @@ async def call_daemon(
     if reply.failure is not None:
         raise RemoteError(reply.failure)
     return Answer(document=reply.document or {}, exit_code=reply.exit_code, warnings=reply.warnings)
+
+
+def ask_holder(workspace: Path, holder: str, name: str, arguments: dict[str, Any], seconds: float) -> Answer:
+    """Have the holder of the log, which is elsewhere, perform an operation; blocking. Raises NotFromHere, RemoteError,
+    NotTaken, FarUnknown, BadMessage; Unreachable, DatabaseRefused."""
+    known = OPERATIONS.get(name)
+    if known is None or not known.far or any(arguments.get(one) for one in SECRETS):
+        raise NotFromHere(f"the log is held by {holder}, and {name} cannot be asked from here", "ask on that machine")
+    arguments = {"request": new_request(name), **arguments}
+    content = json_bytes(arguments).decode()
+    if len(content) > FAR_BYTES_MAX:
+        raise BadMessage(f"the request is longer than {FAR_BYTES_MAX} bytes", "ask for less at once")
+    request = str(arguments["request"])
+    with closing(requests_of(workspace)) as requests:
+        requests.ask(request, name, content, seconds)
+        taken, reply = requests.reply(request, seconds)
+        if reply is None and not taken and requests.withdraw(request):
+            raise NotTaken(f"{holder} has not taken the request in {seconds:g} s; nothing was done", "pmagent status")
+    if reply is None:
+        what = f"{holder} has not answered in {seconds:g} s: outcome unknown (request {request})"
+        raise FarUnknown(what, "pmagent log tail shows whether it was carried out")
+    try:
+        found = msgspec.json.decode(reply, type=Reply)
+    except UNDECODABLE as error:
+        raise BadMessage("the holder's answer is not understood", "is it of another version?") from error
+    if found.failure is not None:
+        raise RemoteError(found.failure)
+    return Answer(document=found.document or {}, exit_code=found.exit_code, warnings=found.warnings)
 
 
 class _Call:

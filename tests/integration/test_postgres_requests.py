@@ -12,10 +12,12 @@ from pmagent.events.postgres.requests import PostgresRequests
 from pmagent.events.postgres.schema import prepare
 from pmagent.events.postgres.session import DatabaseRefused
 from pmagent.events.storage import Asked
-from pmagent.service.far import NotFromHere, NotTheirs, permitted
+from pmagent.service.client import NotFromHere
+from pmagent.service.far import NotTheirs, permitted
 from pmagent.service.wire import BadMessage
 from tests.support.machines import Machine, says
 from tests.support.postgres import READER, Server, one_server, until
+from tests.support.sandboxes import needs_sandbox
 
 NO, UNREACHABLE, SECURITY = 1, 5, 7
 
@@ -33,6 +35,7 @@ def server() -> Iterator[Server]:
 def two(server: Server, workspace: Path, tmp_path: Path) -> Iterator[tuple[Machine, Machine]]:
     """The holder's machine, and another one, from which ada reads."""
     address = server.new_log()
+    (workspace / "orchestra.config.yaml").write_text('version: "1.0"\nwhitelist_tools: [echo, sleep]\n')
     first = Machine(tmp_path / "a", workspace, str(address))
     with first.up() as holder:
         says(holder, "ready;")
@@ -57,6 +60,24 @@ def test_commands_on_another_machine_reach_the_holder_as_the_operator_of_their_r
     assert server.sql("SELECT count(*) FROM pm.request WHERE arguments <> ''") == "0", "what was asked is not kept"
     assert first.run("log", "verify").code == 0
     assert first.run("replay").code == 0
+
+
+@needs_sandbox
+def test_a_run_is_asked_for_and_followed_from_another_machine_and_taken_back_there(
+    two: tuple[Machine, Machine],
+) -> None:
+    first, second = two
+    plan = second.workspace / "plan.yaml"
+    plan.write_text("- {task_id: t, intent: say, tools: [echo], inputs: {args: [hello]}}")
+    done = second.run("run", "Say", "--plan", "plan.yaml")
+    assert done.code == 0, done.errors
+    plan.write_text('- {task_id: t, intent: wait, tools: [sleep], inputs: {args: ["6000"]}}')
+    asked = second.run("run", "Wait", "--plan", "plan.yaml", "--detach")
+    assert asked.code == 0, asked.errors
+    cancelled = second.run("cancel", asked.text.strip())
+    assert cancelled.code == 0, cancelled.errors
+    for kind in ("run.requested", "run.cancel_requested"):
+        assert {one["data"]["operator_id"] for one in first.facts(kind)} == {"ada"}
 
 
 def test_what_is_not_listed_is_not_asked_from_elsewhere(two: tuple[Machine, Machine]) -> None:
@@ -104,6 +125,9 @@ def test_a_request_that_nobody_takes_is_taken_back_and_one_that_was_taken_is_not
     side = PostgresRequests(server.address(address.log, READER), replicated=False)
     side.ask("x-2", "control.pause", "{}", 30)
     assert side.reply("x-2", 0) == (False, None)
+    other = PostgresRequests(server.address(address.log, "bob"), replicated=False)
+    assert not other.withdraw("x-2"), "it is another role's"
+    other.close()
     assert side.withdraw("x-2")
     assert not side.withdraw("x-2")
     side.ask("x-3", "control.pause", "{}", 30)

@@ -18,6 +18,10 @@ _REDACTOR: Final = Redactor()
 
 def excerpt(module: Module, node: ast.AST, lines: int = LINES_MAX, chars: int = CHARS_MAX) -> str:
     """The lines of a node, without their common indentation; of a longer one the beginning, then how much follows."""
+    return clean(_lines(module, node, lines, chars))
+
+
+def _lines(module: Module, node: ast.AST, lines: int, chars: int = CHARS_MAX) -> str:
     first = getattr(node, "lineno", 1)
     last = getattr(node, "end_lineno", None) or first
     if isinstance(node, Function | ast.ClassDef) and node.decorator_list:
@@ -30,7 +34,7 @@ def excerpt(module: Module, node: ast.AST, lines: int = LINES_MAX, chars: int = 
         text = text[:chars].rstrip() + " …"
     if more > 0:
         text += f"\n… ({more} more lines)"
-    return clean(text)
+    return text
 
 
 def clean(text: str) -> str:
@@ -39,13 +43,13 @@ def clean(text: str) -> str:
     return _REDACTOR.text(text)[:CONTENT_CHARS_MAX]
 
 
-def header(module: Module, node: ast.AST, lines: int = 3) -> str:
+def _header(module: Module, node: ast.AST, lines: int = 3) -> str:
     """The first line or lines of a function, class or statement."""
     body = getattr(node, "body", None)
     if isinstance(body, list) and body:
         first = getattr(node, "lineno", 1)
         lines = max(1, min(lines, getattr(body[0], "lineno", first + 1) - first))
-    return excerpt(module, node, lines).partition("\n… (")[0]
+    return _lines(module, node, lines).partition("\n… (")[0]
 
 
 def found(
@@ -55,12 +59,12 @@ def found(
     if isinstance(site, Site):
         line, node = site.line, site.stmt if not isinstance(site.node, ast.stmt) else site.node
         if isinstance(node, Function | ast.ClassDef | ast.For | ast.While | ast.If | ast.With | ast.Try):
-            code = header(module, node) if line == getattr(node, "lineno", 0) else excerpt(module, site.node, lines)
+            code = _header(module, node) if line == getattr(node, "lineno", 0) else _lines(module, site.node, lines)
         else:
-            code = excerpt(module, node, lines)
+            code = _lines(module, node, lines)
     else:
-        line, code = getattr(site, "lineno", 0), excerpt(module, site, lines)
-    text = clean(f"{says}\n{code}") if says and code else says or code
+        line, code = getattr(site, "lineno", 0), _lines(module, site, lines)
+    text = clean(f"{says}\n{code}" if says and code else says or code)
     return Finding(goal=goal, path=module.source.path, line=line, text=text, confidence=confidence)
 
 
