@@ -72,14 +72,19 @@ def refused(error: BaseException) -> Printed:
     return refusal(f"pmagent: {type(error).__name__}")
 
 
-def settled(message: Message, events: Sequence[Event]) -> Printed | None:
-    """The answer to a call; None: operators decide."""
+DEPOSED: Final = "pmagent: another process may hold the log by now; pmagent status says who"
+
+
+def settled(message: Message, events: Sequence[Event], *, holds: bool) -> Printed | None:
+    """The answer to a call; None: operators decide. A process that no longer ``holds`` the log lets nothing through."""
     told = [one.data for one in events]
     decided = next((one for one in told if type(one) is GuestCallDecided), None)
     if decided is None or RequestRefused in map(type, told):
         return answer_to(message, "deny", "pmagent: its judge is halted; pmagent status says why")
     if message.mode == "observe":
         return dialects.SILENT
+    if not holds:
+        return answer_to(message, "deny", DEPOSED)
     return answer_to(message, decided.answer, said(decided)) if decided.answer != "ask" else None
 
 

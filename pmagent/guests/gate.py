@@ -42,6 +42,7 @@ from pmagent.events.errors import PmagentError
 from pmagent.events.event import Draft, Event
 from pmagent.guests import dialects
 from pmagent.guests.answering import (
+    DEPOSED,
     Gone,
     Hook,
     answer_to,
@@ -90,6 +91,11 @@ def _log() -> Any:
     import structlog  # a host for one command loads none
 
     return structlog.get_logger("pmagent")
+
+
+def _holds(host: Host) -> bool:
+    """Whether this process may let anything begin: its lease of the log is live, or there is none."""
+    return host.storage.lease is None or host.storage.lease.live()
 
 
 class Gate:
@@ -187,7 +193,7 @@ class Gate:
                 hook.answered(line_of(message, refused(error)))
             elif isinstance(one.heard, dialects.Finished):
                 hook.answered(line_of(message, dialects.SILENT))
-            elif (printed := settled(message, events)) is not None:
+            elif (printed := settled(message, events, holds=_holds(host))) is not None:
                 hook.answered(line_of(message, printed))
             else:
                 defers = partial(deferrable, message, one.heard, hook.pid)
@@ -214,7 +220,7 @@ class Gate:
             return answer_to(message, "deny", why)
         if not isinstance(heard, dialects.Asked):
             return dialects.answer(message.harness, message.event, "none", "")
-        printed = settled(message, events)
+        printed = settled(message, events, holds=_holds(host))
         if printed is not None:
             return printed
         return await self._held(host, message, session, events, gone, partial(deferrable, message, heard, pid))
@@ -227,6 +233,8 @@ class Gate:
         position = events[0].position
         decided = next(one.data for one in events if isinstance(one.data, GuestCallDecided))
         how = await self._waited(host, session, position, min(message.wait, WAIT_SECONDS_MAX), gone, deferrable)
+        if how == "allow" and not _holds(host):
+            return answer_to(message, "deny", DEPOSED)
         if how == "allow":
             return answer_to(message, "allow", f"pmagent: approved ({position})")
         return answer_to(message, how, asks(decided, _number(host, events, position)))
