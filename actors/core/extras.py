@@ -16,6 +16,7 @@ EXTRAS: Final[Mapping[str, tuple[str, ...]]] = {
     "cedar": ("cedarpy>=4.12,<5",),
     "pg": ("psycopg[binary]>=3.3,<4",),
     "webauthn": ("webauthn>=3.0,<4",),
+    "s3": ("botocore>=1.43,<2",),
     "anthropic": ("langchain-anthropic>=1.7,<2",),
     "openai": ("langchain-openai>=1.7,<2",),
     "google": ("langchain-google-genai>=4.4,<5",),

@@ -119,7 +119,7 @@ def test_loosening_what_was_accepted_as_strict_is_asked_for(folder: Path) -> Non
 def test_every_setting_gives_a_power_or_is_known_to_give_none(folder: Path) -> None:
     """A setting that is added later is asked for unless somebody has thought about it."""
     changed = {"": "x", "rules": "langchain", "refuse": "acknowledge", "loopback": "unix", "required": "none", None: 3,
-               "starttls": "none"}  # fmt: skip
+               "starttls": "none", "off": "offered"}  # fmt: skip
     harmless = {"kernel.phase", "kernel.last_completed_phase", "cli.color", "cli.tail_lines", "console.port",
                 "notifications.least", "notifications.requests"}  # fmt: skip
     for setting in settings_table():

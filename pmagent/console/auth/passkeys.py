@@ -29,6 +29,11 @@ Purpose = Literal["add", "enter", "confirm"]
 Wanted = Literal["off", "offered", "required"]
 
 
+def at_relying(host: str) -> str:
+    """The console's address at ``RELYING``, for a browser that reached it at ``host``."""
+    return f"http://{RELYING}:{host.rpartition(':')[2]}"
+
+
 class NoPasskeys(PmagentError, exit_code=2):
     """There are no passkeys here: the setting is off, the extra is missing, or the address is no name."""
 

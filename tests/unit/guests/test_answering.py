@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from types import SimpleNamespace
 from typing import Any
@@ -50,5 +51,5 @@ async def test_an_approval_lets_nothing_through_where_the_lease_is_over(monkeypa
     monkeypatch.setattr(gate, "_waited", approved)
     for lease, code in ((None, 0), (SimpleNamespace(live=lambda: True), 0), (SimpleNamespace(live=lambda: False), 2)):
         host: Any = SimpleNamespace(storage=SimpleNamespace(lease=lease))
-        printed = await gate._held(host, message, "s", events, lambda: None, lambda: False)
+        printed = await gate._held(host, message, "s", events, asyncio.Future, lambda: False)
         assert printed.exit == code

@@ -19,7 +19,7 @@ from tests.support.cases import each
 
 REAL = Path(__file__).resolve().parents[4] / "shared" / "data" / "orchestra" / "orchestra.config.yaml"
 HEAD = 'version: "1.0"\n'
-SECTIONS = "version, policies, whitelist_tools, llm, retries, concurrency, paths, security, telemetry"
+SECTIONS = "version, policies, whitelist_tools, llm, retries, concurrency, paths, security, telemetry, workers"
 
 
 def refusal(text: str) -> tuple[str, str]:

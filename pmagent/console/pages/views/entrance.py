@@ -11,7 +11,7 @@ from starlette.routing import BaseRoute, Route
 
 from pmagent.console.auth.entrance import Entered, Entrance, NotAdmitted, Visitor
 from pmagent.console.auth.guard import cookie_name
-from pmagent.console.auth.passkeys import RELYING, NoPasskeys
+from pmagent.console.auth.passkeys import RELYING, NoPasskeys, at_relying
 from pmagent.console.pages.context import context_of, form_of
 
 NEXT_CHARS_MAX: Final = 2048
@@ -75,12 +75,13 @@ async def sign_in_by_passkey(request: Request) -> Response:
 
 
 def _passkey(request: Request) -> dict[str, Any]:
-    """Of the page: the options of the browser's call, "" where it has no use of passkeys; whether at localhost it has,
-    and the port there."""
+    """Of the page: the options of the browser's call, "" where it has no use of passkeys, and where it has then ("":
+    nowhere)."""
     keys, host = _entrance(request).passkeys, request.headers["host"]
-    lack, port = keys.lack(host), host.rpartition(":")[2]
+    lack = keys.lack(host)
+    there = at_relying(host) if lack and not keys.lack(RELYING) else ""
     options = "" if lack else keys.options("enter", "", host)
-    return {"passkey": options, "port": port, "elsewhere": bool(lack) and not keys.lack(RELYING)}
+    return {"passkey": options, "elsewhere": there}
 
 
 async def sign_out(request: Request) -> Response:

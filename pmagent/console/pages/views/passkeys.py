@@ -12,6 +12,7 @@ from starlette.routing import BaseRoute, Route
 
 from pmagent.console.auth.entrance import CONFIRMED_SECONDS, Entrance
 from pmagent.console.auth.operators import PASSKEY_NAME_MAX
+from pmagent.console.auth.passkeys import RELYING, at_relying
 from pmagent.console.pages.addresses import BadAddress
 from pmagent.console.pages.context import context_of, form_of, visitor_of
 from pmagent.console.pages.views.entrance import own_page
@@ -38,7 +39,7 @@ async def _page(request: Request, wrong: PmagentError | None = None) -> Response
     confirms = bool(operator.passkeys) and not visitor.confirmed
     return await context_of(request).page(
         request, "passkeys.html", title="Passkeys", section="settings", command=COMMAND, operator=operator, lack=lack,
-        wanted=keys.wanted, elsewhere=host.partition(":")[0] != "localhost", port=host.rpartition(":")[2],
+        wanted=keys.wanted, elsewhere=at_relying(host) if host.partition(":")[0] != RELYING else "",
         adding="" if lack or confirms else keys.options("add", visitor.session, host, operator), next=back,
         confirming=keys.options("confirm", visitor.session, host, operator) if confirms and not lack else "",
         minutes=round(CONFIRMED_SECONDS / 60), name_max=PASSKEY_NAME_MAX, wrong=wrong, status=409 if wrong else 200,

@@ -148,6 +148,7 @@ class Told(PageContext):
             ))],
             "_times": lambda: [TIME], "latest": lambda: None, "story": self.story,
             "acknowledged": lambda: ([acknowledged(text)], 5), "troubles": lambda: [text],
+            "_notes": lambda: [{"note": text, "text": text, "operator_id": text, "position": 7, "time": TIME}],
         }  # fmt: skip
         return answers[name]()  # type: ignore[no-any-return]
 
