@@ -38,7 +38,7 @@ guests: ## install the agents that tests run, from npm at pinned versions, into 
 	@sh scripts/guests.sh
 
 planted: setup ## plant each bug of tests/planted/bugs.toml in a copy; its test must fail (BUGS="ID ...": some)
-	$(BIN)/python -m tests.support.bugs $(BUGS)
+	PMAGENT_TESTS=night $(BIN)/python -m tests.support.bugs $(BUGS)
 
 machines: setup ## tests of logs in PostgreSQL, all of them, with real servers that fail; make test tries a share
 	@sh scripts/machines.sh

@@ -25,6 +25,7 @@ from pmagent.events.postgres.store import PostgresLog
 from pmagent.events.reader import events
 from pmagent.events.storage import Storage
 from tests.crash.lease_holder import Again, Asked, Attended, Boss, Done, Kind, Once, hold, note, stop_at_check
+from tests.support.effort import NIGHT, by_night
 from tests.support.forked import KILLED, Fork
 from tests.support.logs import BatchWriter, draft
 from tests.support.postgres import SECONDS, Server, cluster, one_server, until
@@ -91,7 +92,7 @@ def acted(acts: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("where", ["before", "after"])
-@pytest.mark.parametrize("number", [1, 2, 5])
+@pytest.mark.parametrize("number", [1, 2, 5] if NIGHT else [2])
 def test_a_holder_stopped_beside_a_check_of_its_lease_starts_nothing_beside_the_next_one(
     log: PostgresLog, tmp_path: Path, forked: Callable[[Callable[[int], None]], Fork], where: str, number: int
 ) -> None:
@@ -121,6 +122,7 @@ def test_a_holder_stopped_beside_a_check_of_its_lease_starts_nothing_beside_the_
     assert log.verify(decode=True).ok
 
 
+@by_night
 def test_what_runs_ends_with_the_lease_of_a_holder_that_is_stopped(
     log: PostgresLog, tmp_path: Path, forked: Callable[[Callable[[int], None]], Fork]
 ) -> None:

@@ -12,12 +12,11 @@ from collections.abc import Iterator
 import pytest
 
 from tests.crash.test_postgres_outcomes import WAITING
-from tests.support.effort import NIGHT
+from tests.support.effort import by_night
 from tests.support.patroni import NODES, PatroniCluster, Writer, patroni_cluster
 from tests.support.postgres import until
 
-pytestmark = pytest.mark.slow
-by_night = pytest.mark.skipif(not NIGHT, reason="by night, and with make machines")
+pytestmark = [pytest.mark.slow, by_night]
 MANY = 500
 
 
@@ -53,7 +52,6 @@ def test_a_leader_whose_host_loses_its_power_takes_nothing_acknowledged_along(no
     until(lambda: nodes.members("streaming") == 2, "the old leader follows the new one")
 
 
-@by_night
 def test_of_two_leaders_the_one_whose_agent_froze_acknowledges_nothing(nodes: PatroniCluster) -> None:
     old = nodes.leader()
     writer = nodes.writer("frozen", old)
@@ -73,7 +71,6 @@ def test_of_two_leaders_the_one_whose_agent_froze_acknowledges_nothing(nodes: Pa
     check(nodes, "other", again)
 
 
-@by_night
 def test_a_leader_that_is_parted_from_standbys_and_etcd_is_left(nodes: PatroniCluster) -> None:
     old = nodes.leader()
     others = [nodes.hosts[name] for name in (*NODES, "etcd") if name != old]
@@ -88,7 +85,6 @@ def test_a_leader_that_is_parted_from_standbys_and_etcd_is_left(nodes: PatroniCl
     check(nodes, "parted", writer)
 
 
-@by_night
 def test_a_writer_that_is_parted_from_the_leader_alone_goes_on_when_it_is_back(nodes: PatroniCluster) -> None:
     leader = nodes.leader()
     writer = nodes.writer("alone", leader)

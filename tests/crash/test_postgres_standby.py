@@ -13,6 +13,7 @@ import pytest
 
 from tests.support import warm
 from tests.support.commands import PMAGENT, SECONDS, clean_environment
+from tests.support.effort import by_night
 from tests.support.machines import Machine, says
 from tests.support.postgres import WRITER, Proxy, Server, one_server, until
 from tests.support.sandboxes import needs_sandbox
@@ -109,6 +110,7 @@ def check_cut_off(machine: Machine, count: int) -> None:
     assert machine.run("replay").code == 0
 
 
+@by_night
 @needs_sandbox
 @pytest.mark.slow
 def test_a_holder_that_is_killed_while_a_hundred_tasks_run_is_followed_and_nothing_runs_twice(
@@ -127,6 +129,7 @@ def test_a_holder_that_is_killed_while_a_hundred_tasks_run_is_followed_and_nothi
             assert [one["data"]["why"] for one in second.facts("log.taken_over")] == ["lost"]
 
 
+@by_night
 @needs_sandbox
 @pytest.mark.slow
 def test_a_holder_that_is_cut_off_from_its_database_ends_its_tasks_before_the_next_one_acts(

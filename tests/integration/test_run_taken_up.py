@@ -35,7 +35,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> None:
     def performers(_: Resources) -> Performers:
         return {TaskAttemptRequested: fail}
 
-    monkeypatch.setattr("pmagent.actors.orchestra.running.effects.performers", performers)
+    monkeypatch.setattr("pmagent.workers.placing.performers", performers)
 
 
 async def never(_: RealIo, at: str) -> None:

@@ -16,6 +16,7 @@ import pytest
 
 from pmagent.workspace.trust import accept
 from tests.support.commands import Ran, spawn
+from tests.support.effort import by_night
 from tests.support.postgres import Proxy, Server, one_server
 from tests.support.workers import HANDS, LOG, Worker, joined, short_lease, until, working
 
@@ -129,6 +130,7 @@ def test_a_task_runs_on_a_worker_and_its_end_stands_in_the_log(
     assert spawn("rebuild", "--check", cwd=lab).code == 0
 
 
+@by_night
 def test_output_that_is_too_long_keeps_beginning_and_end(lab: Path, server: Server, tmp_path: Path) -> None:
     script = "echo begin; head -c 9000000 /dev/zero | tr '\\0' x; echo; echo end"
     with working(server, tmp_path / "one", lab), short_lease(lab):
@@ -157,6 +159,7 @@ def test_a_worker_that_is_killed_is_told_of_and_its_attempt_never_made_again(
     assert len(logged(lab, "task.attempt_requested")) == 1
 
 
+@by_night
 def test_a_worker_that_stands_still_beyond_its_lease_has_no_box_and_its_report_is_refused(
     lab: Path, server: Server, tmp_path: Path
 ) -> None:
@@ -175,6 +178,7 @@ def test_a_worker_that_stands_still_beyond_its_lease_has_no_box_and_its_report_i
     assert worker.claims() == 2
 
 
+@by_night
 def test_a_worker_without_its_database_ends_its_box_and_comes_back(lab: Path, server: Server, tmp_path: Path) -> None:
     folder = server.folder.parent / "proxy"
     folder.mkdir()
@@ -238,6 +242,7 @@ def test_a_worker_refuses_what_its_own_file_does_not_permit_and_says_why(
     assert not logged(lab, "task.exited")
 
 
+@by_night
 def test_a_task_that_may_write_and_one_for_which_no_worker_is_there_run_on_their_own_host(
     lab: Path, server: Server, tmp_path: Path
 ) -> None:
@@ -251,6 +256,7 @@ def test_a_task_that_may_write_and_one_for_which_no_worker_is_there_run_on_their
     assert (lab / "runs/made").read_text() == "x\n"
 
 
+@by_night
 def test_a_pause_lets_nobody_begin_what_waits_and_ends_nothing_that_runs(
     lab: Path, server: Server, tmp_path: Path
 ) -> None:
@@ -281,6 +287,7 @@ def test_a_cancellation_ends_the_box_and_withdraws_what_nobody_began(
     assert not logged(lab, "effect.interrupted")
 
 
+@by_night
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_what_runs_on_a_worker_outlives_the_daemon_and_its_end_is_taken_up(
     lab: Path, server: Server, tmp_path: Path, number: signal.Signals
@@ -314,6 +321,7 @@ def test_a_worker_that_is_told_to_end_says_so(lab: Path, server: Server, tmp_pat
     assert not list((worker.home / "work").iterdir())
 
 
+@by_night
 def test_what_is_left_of_a_killed_worker_is_cleared_away_and_no_other_works_in_its_folder(
     lab: Path, server: Server, tmp_path: Path
 ) -> None:

@@ -10,9 +10,14 @@ from collections.abc import Sequence
 from random import Random
 from typing import TypeVar
 
+import pytest
+
 T = TypeVar("T")
 
 NIGHT = os.environ.get("PMAGENT_TESTS") == "night"
+
+by_night = pytest.mark.skipif(not NIGHT, reason="by night")
+"""Marks a test of real processes that wait for long, and whose statement others, or the simulation, check by day."""
 
 
 def rounds(night: int, day: int) -> int:

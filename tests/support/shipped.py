@@ -29,7 +29,7 @@ def shipped(folder: Path, state: Path) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(state))
         accept(workspace)
-        patch.setattr("pmagent.actors.orchestra.running.effects.performers", _performers)
+        patch.setattr("pmagent.workers.placing.performers", _performers)
         anyio.run(_leave, workspace, left)
     return left
 
