@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -90,7 +91,7 @@ def test_a_long_run_is_folded_has_contents_and_fits_on_paper(
     visit = enter(LOOKING)
     page = visit.page
     visit.go(f"/runs/{run}")
-    table = page.get_by_role("table", name="Tasks that are skipped", exact=True)
+    table = page.get_by_role("table", name=re.compile("^Tasks that are"))
     expect(table).to_have_count(0)
     parts = page.get_by_role("navigation", name="Parts of this run")
     parts.get_by_role("link", name="Time").click()
@@ -99,7 +100,7 @@ def test_a_long_run_is_folded_has_contents_and_fits_on_paper(
     expect(table).to_be_visible()
     expect(table.get_by_role("row")).to_have_count(11)
     page.get_by_text("30 more", exact=True).click()
-    more = page.get_by_role("table", name="More tasks that are skipped")
+    more = page.get_by_role("table", name=re.compile("^More tasks that are"))
     expect(more.get_by_role("row")).to_have_count(31)
     with page.expect_navigation():  # a sheet for paper is loaded last
         parts.get_by_role("link", name="All").click()
