@@ -12,7 +12,7 @@ from typing import Final, Literal, NamedTuple, Protocol
 from pmagent.events.errors import PmagentError
 
 LOAD_BYTES_MAX: Final = 64 * 1024 * 1024
-"""What one attempt may be given: a copy of the workspace's files, or what earlier tasks have left."""
+"""The files that one attempt may be given: a copy of the workspace's files, or what earlier tasks have left."""
 
 
 class TableUnreachable(PmagentError, exit_code=5):
@@ -51,8 +51,8 @@ class Claimed(NamedTuple):
 
 
 class Offering(NamedTuple):
-    """What the holder puts into the table for a worker with these ``labels``. ``loads``: the SHA-256 (hex) of what it
-    is given; ``seconds``: so long it may be begun."""
+    """An attempt as the holder puts it into the table for a worker with these ``labels``. ``loads``: the SHA-256 (hex)
+    of its content; ``seconds``: so long it may be begun."""
 
     labels: Sequence[str]
     wish: bytes
@@ -85,11 +85,11 @@ class HolderTable(Protocol):
         """adopt, hold, stop, withdraw, lose or forget; whether a row was as it expects."""
 
     def output(self, position: int, part: int) -> Iterator[bytes]:
-        """What an attempt wrote to one stream or file."""
+        """The output of an attempt to one stream or file."""
 
 
 class WorkerTable(Protocol):
-    """What a worker may do."""
+    """The permissions of a worker."""
 
     def join(self, worker: str, labels: Sequence[str], logs: Sequence[str], capacity: int) -> None:
         """Say that this worker is there."""
@@ -101,7 +101,7 @@ class WorkerTable(Protocol):
         """Renew a claim; None: the attempt is not claimed so any more."""
 
     def load(self, claim: str, sha256: str) -> Iterator[bytes]:
-        """What a claimed attempt is given, unchecked."""
+        """The content that a claimed attempt is given, unchecked."""
 
     def put(self, claim: str, part: int, n: int, content: bytes) -> bool:
         """Add output; False: it is not claimed so any more, or may write no more. Durable when a report is."""

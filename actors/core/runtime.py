@@ -287,10 +287,15 @@ class Runtime:
             self._unjudged = self._unjudged[0], False
         self._carry_out(self._scheduler.released())
 
+    def may_start(self) -> bool:
+        """Whether something that is no effect of this process, as an agent's call, may start now: the lease is live, or
+        there is none."""
+        return self._live is None or self._live()
+
     def leased(self) -> None:
         """The lease is live: judge what earlier processes left open, if that was not done yet, and start what waits.
         Nothing happens if it is not live any more by now."""
-        if self._live is not None and not self._live():
+        if not self.may_start():
             return
         if self._unjudged is not None:
             (unfinished, unread), self._unjudged = self._unjudged, None

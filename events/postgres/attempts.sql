@@ -14,11 +14,11 @@ CREATE TABLE pm.attempt (
 CREATE INDEX attempt_open ON pm.attempt (at) WHERE state = 'open';
 CREATE UNIQUE INDEX attempt_claim ON pm.attempt (claim) WHERE claim <> '';
 
--- What attempts are given, by its content.
+-- Content that attempts are given, by its digest.
 CREATE TABLE pm.load (log_no int REFERENCES pm.log, sha256 bytea, n int, bytes bytea NOT NULL, PRIMARY KEY (log_no, sha256, n));
 ALTER TABLE pm.load ALTER bytes SET STORAGE EXTERNAL;
 
--- What they wrote: part is the stream or the file.
+-- Their output: part is the stream or the file.
 CREATE TABLE pm.output (
   log_no int, position bigint, part int, n int, bytes bytea NOT NULL, PRIMARY KEY (log_no, position, part, n),
   FOREIGN KEY (log_no, position) REFERENCES pm.attempt ON DELETE CASCADE

@@ -68,7 +68,7 @@ BEGIN
   RETURN b.size;
 END $$;
 
--- What the holder of p_epoch removes: the blobs of these names (in hex, with commas), or uploads that never ended.
+-- Removal by the holder of p_epoch: the blobs of these names (in hex, with commas), or uploads that never ended.
 CREATE FUNCTION pm.drop_blobs(p_name text, p_epoch bigint, p_names text) RETURNS TABLE (blobs bigint, size bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

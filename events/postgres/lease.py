@@ -105,7 +105,7 @@ class LeaseKeeper:
             return self._machine.live(boottime())
 
     def changes(self) -> list[Act | Lapse]:
-        """What has changed since the last call. To be asked many times within a tenth of the lease."""
+        """The changes since the last call. To be asked many times within a tenth of the lease."""
         with self._lock:
             if self._machine.due <= (now := boottime()):
                 self._sort(self._machine.timer(now))

@@ -71,7 +71,7 @@ class PostgresRequests:
         return [Asked(*row) for row in self._asked(_TAKE, log_no, epoch)]
 
     def answer(self, log_no: int, epoch: int, id: str, reply: str) -> None:
-        """Answer one of them. What is not told the asker asks for again."""
+        """Answer one of them. An asker that hears no answer asks again."""
         self._asked(_ANSWER, log_no, epoch, id, reply)
 
     def say(self, log_no: int, epoch: int, text: str) -> None:

@@ -1,4 +1,4 @@
--- Version 4: requests to the holder of a log from other machines (docs/design.md §11.6). Who asks is who connected.
+-- Version 4: requests to the holder of a log from other machines (docs/design.md §11.6). The role that connected asks.
 
 -- The person behind a role: a request of that role is this operator's, and of nobody else.
 CREATE TABLE pm.operator (role name PRIMARY KEY, operator text NOT NULL CHECK (operator ~ '^[A-Za-z0-9_-]{2,64}$'));
@@ -35,7 +35,7 @@ BEGIN
   RETURN who;
 END $$;
 
--- What became of one's own request: whether the holder has taken it, and its reply.
+-- The state of one's own request: whether the holder has taken it, and its reply.
 CREATE FUNCTION pm.reply(p_name text, p_id text) RETURNS TABLE (log_no int, taken bool, reply text)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT r.log_no, r.epoch > 0, r.reply FROM pm.request r JOIN pm.log l USING (log_no)

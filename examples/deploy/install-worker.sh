@@ -1,5 +1,5 @@
 #!/bin/sh
-# Make this host a worker: a user, its file, and the service. As root; safe to run again. What is there stays.
+# Make this host a worker: a user, its file, and the service. As root; safe to run again. It replaces nothing.
 # Usage: install-worker.sh [ROOT]     (ROOT: where to write, for a trial; default: this system)
 set -eu
 root=${1-}

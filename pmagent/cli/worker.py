@@ -18,7 +18,7 @@ from pmagent.exitcodes import Exit
 @click.option("--join", metavar="DATABASE", default="", help="The database of the logs; else the file names it.")
 @click.option(
     "--config", type=click.Path(path_type=Path), default=Path("worker.toml"), show_default=True,
-    help="What this host permits.",
+    help="The permissions of this host.",
 )  # fmt: skip
 def worker(app: App, what: str, join: str, config: Path, format: str) -> int:
     """Take attempts of tasks from the database that holds their logs, make each in a sandbox here, and report. The file

@@ -1,4 +1,4 @@
-"""What a hook is told to print: of a verdict, of an error, of what nobody waits for (docs/guests.md).
+"""The output of a hook: for a verdict, for an error, and where nobody waits for one (docs/guests.md).
 
 In mode enforce whatever goes wrong refuses; in mode observe nothing is held up.
 """
@@ -89,18 +89,18 @@ def settled(message: Message, events: Sequence[Event], *, holds: bool) -> Printe
 
 
 def line_of(message: Message, printed: Printed) -> bytes:
-    """What a hook is sent, in its mode."""
+    """The line that a hook is sent, in its mode."""
     return encoded(dialects.SILENT if message.mode == "observe" else printed)
 
 
 @lru_cache(maxsize=ANSWERS_KEPT)
 def encoded(printed: Printed) -> bytes:
-    """What a hook is sent."""
+    """The line that a hook is sent."""
     return msgspec.json.encode(printed) + b"\n"
 
 
 def answer_to(message: Message, answer: Answer | Literal["defer"], reason: str) -> Printed:
-    """What the hook of this harness prints for an answer."""
+    """The output of this harness's hook for an answer."""
     return _answer_of(message.harness, message.event, answer, reason)
 
 

@@ -15,8 +15,8 @@ def may_fork() -> bool:
 
 @contextmanager
 def forked(computed: Callable[[], bytes]) -> Iterator[Callable[[], bytes | None]]:
-    """Let a copy of this process compute within the block. What is given returns its result; None where it failed, or
-    was killed: it says nothing of why, so whoever needs that computes it again. The copy is gone behind the block.
+    """Let a copy of this process compute within the block. The function given returns its result; None where it
+    failed or was killed: it says nothing of why, so the caller computes it again. The copy is gone behind the block.
 
     Raises OSError where no process can be started."""
     out, into = os.pipe()

@@ -75,7 +75,7 @@ HOOK: Final = "hook"
 """The actor of facts that hooks bring."""
 
 class _Heard(NamedTuple):
-    """What a hook says, as it is recorded."""
+    """The words of a hook, as they are recorded."""
 
     hook: Hook
     message: Message
@@ -91,11 +91,6 @@ def _log() -> Any:
     import structlog  # a host for one command loads none
 
     return structlog.get_logger("pmagent")
-
-
-def _holds(host: Host) -> bool:
-    """Whether this process may let anything begin: its lease of the log is live, or there is none."""
-    return host.storage.lease is None or host.storage.lease.live()
 
 
 class Gate:
@@ -161,8 +156,8 @@ class Gate:
         return others
 
     def _heard(self, host: Host, hook: Hook, moment: Moment, *, looked: bool) -> _Heard | None:
-        """What a hook says, as it can be recorded; None where something has to be done first. Unless definitions were
-        ``looked`` at a moment ago, who asks does that."""
+        """The words of a hook, as they can be recorded; None where something has to be done first. Unless definitions
+        were ``looked`` at a moment ago, the caller does that."""
         if len(hook.line) > SMALL_BYTES:
             return None
         message = understood(hook.line)
@@ -193,7 +188,7 @@ class Gate:
                 hook.answered(line_of(message, refused(error)))
             elif isinstance(one.heard, dialects.Finished):
                 hook.answered(line_of(message, dialects.SILENT))
-            elif (printed := settled(message, events, holds=_holds(host))) is not None:
+            elif (printed := settled(message, events, holds=host.runtime.may_start())) is not None:
                 hook.answered(line_of(message, printed))
             else:
                 defers = partial(deferrable, message, one.heard, hook.pid)
@@ -220,7 +215,7 @@ class Gate:
             return answer_to(message, "deny", why)
         if not isinstance(heard, dialects.Asked):
             return dialects.answer(message.harness, message.event, "none", "")
-        printed = settled(message, events, holds=_holds(host))
+        printed = settled(message, events, holds=host.runtime.may_start())
         if printed is not None:
             return printed
         return await self._held(host, message, session, events, gone, partial(deferrable, message, heard, pid))
@@ -233,7 +228,7 @@ class Gate:
         position = events[0].position
         decided = next(one.data for one in events if isinstance(one.data, GuestCallDecided))
         how = await self._waited(host, session, position, min(message.wait, WAIT_SECONDS_MAX), gone, deferrable)
-        if how == "allow" and not _holds(host):
+        if how == "allow" and not host.runtime.may_start():
             return answer_to(message, "deny", DEPOSED)
         if how == "allow":
             return answer_to(message, "allow", f"pmagent: approved ({position})")

@@ -140,7 +140,7 @@ def what_if(store: LogStore, policy: Policy, since: str = "", split_at: int = SP
 
 
 class _Part(msgspec.Struct):
-    """What was found in a part of a log. ``begun``: the labels with which each session went into it, ``labels``: with
+    """The findings in a part of a log. ``begun``: the labels with which each session went into it, ``labels``: with
     which it came out."""
 
     found: Result

@@ -67,7 +67,7 @@ class Follower:
         return self._tail.position
 
     def folded(self, storage: Storage) -> Folded | None:
-        """What is folded, if the log that was taken over goes on from there."""
+        """The folded state, if the log that was taken over goes on from there."""
         position = self._tail.position
         if self._folded is None or storage.tail().position < position:
             return None

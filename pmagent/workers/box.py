@@ -1,7 +1,7 @@
 """The process in which one attempt runs on a worker's host (``python -I -m pmagent.workers.box``).
 
 It has no connection to the database. It ends, and its sandbox with it, at the time that it was told last, when the
-worker ends, or when the worker tells it to; a thread of its own sees to that. What it says is masked.
+worker ends, or when the worker tells it to; a thread of its own sees to that. Its output is masked.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class End(msgspec.Struct, tag=True):
 
 
 class Out(msgspec.Struct, tag=True):
-    """What it says: a piece of a part (see ``pmagent.workers.wish``)."""
+    """Its output: a piece of a part (see ``pmagent.workers.wish``)."""
 
     part: int
     content: bytes

@@ -37,7 +37,7 @@ class Load(msgspec.Struct, frozen=True):
 
 
 class Wish(msgspec.Struct, frozen=True):
-    """What an attempt is: the run's configuration, the task, the request; ``tree``: the workspace's files that it may
+    """All of an attempt: the run's configuration, the task, the request; ``tree``: the workspace's files that it may
     read, ``inputs``: what the tasks before it have left."""
 
     config: OrchestraConfig
@@ -85,7 +85,7 @@ class Told(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
 
 
 class BadLoad(PmagentError, exit_code=1):
-    """What goes along is too large, or not what its name says."""
+    """The content that goes along is too large, or not what its name says."""
 
 
 class _File(msgspec.Struct, array_like=True, frozen=True):

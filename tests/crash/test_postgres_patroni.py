@@ -1,6 +1,6 @@
 """A log in databases that Patroni leads: hosts that lose their power, agents that freeze, and networks that part.
 
-Writer, databases and etcd have a network and a mount namespace each. What was acknowledged is collected outside of all
+Writer, databases and etcd have a network and a mount namespace each. Acknowledgements are collected outside of all
 of them, and held against the one log that is there in the end.
 """
 

@@ -101,7 +101,7 @@ def sleeping(machine: Machine, count: int, seconds: int) -> None:
 
 
 def check_cut_off(machine: Machine, count: int) -> None:
-    """What the holder before left open was judged once, and nothing of it began again."""
+    """All that the earlier holder left open was judged once, and nothing of it began again."""
     until(lambda: len(machine.facts("effect.interrupted")) >= count, "what was open is judged")
     requested = [one["position"] for one in machine.facts("task.attempt_requested")]
     ended = [one["data"]["request"] for one in machine.facts("effect.interrupted")]

@@ -31,7 +31,7 @@ class Authenticator:
         self._key = ec.generate_private_key(ec.SECP256R1())
 
     def made(self, challenge: str, origin: str, rp: str = "localhost", flags: int = PRESENT | VERIFIED) -> str:
-        """What ``navigator.credentials.create`` gives."""
+        """The result of ``navigator.credentials.create``."""
         numbers = self._key.public_key().public_numbers()
         key = {1: 2, 3: -7, -1: 1, -2: numbers.x.to_bytes(32), -3: numbers.y.to_bytes(32)}
         attested = bytes(16) + struct.pack(">H", len(self.id)) + self.id + cbor2.dumps(key)
@@ -41,7 +41,7 @@ class Authenticator:
         return self._answer(clientDataJSON=text(client), attestationObject=text(attestation))
 
     def answered(self, challenge: str, origin: str, rp: str = "localhost", flags: int = PRESENT | VERIFIED) -> str:
-        """What ``navigator.credentials.get`` gives."""
+        """The result of ``navigator.credentials.get``."""
         data, client = self._data(rp, flags), self._client("webauthn.get", challenge, origin)
         signed = self._key.sign(data + sha256(client).digest(), ec.ECDSA(SHA256()))
         return self._answer(clientDataJSON=text(client), authenticatorData=text(data), signature=text(signed))

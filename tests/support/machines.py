@@ -53,7 +53,7 @@ class Machine:
             process.communicate(timeout=SECONDS)
 
     def status(self) -> dict[str, Any]:
-        """What ``pmagent status`` says there."""
+        """The document of ``pmagent status`` there."""
         ran = self.run("status", "--format", "json")
         assert ran.code == 0, ran.errors
         document: dict[str, Any] = ran.document

@@ -245,7 +245,7 @@ class PatroniCluster:
         assert process.returncode == 0, out + err
 
     def state(self) -> dict[str, dict[str, Any]]:
-        """What Patroni says of its members: name -> role, state, timeline."""
+        """Patroni's account of its members: name -> role, state, timeline."""
         for name in NODES:
             host = self.hosts[name]
             url = f"http://{host.address}:8008/cluster"

@@ -354,7 +354,7 @@ class Proxy:
         self._carries.clear()
 
     def speak(self) -> None:
-        """What was held back arrives."""
+        """The held-back bytes arrive."""
         self._carries.set()
 
     @property

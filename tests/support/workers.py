@@ -69,7 +69,7 @@ class Worker:
         return self.said().count(" claimed claim=")
 
     def said(self) -> str:
-        """What it has said so far."""
+        """Its output so far."""
         return self.log.read_text("utf-8", "replace")
 
 

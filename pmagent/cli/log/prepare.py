@@ -16,7 +16,7 @@ from pmagent.exitcodes import Exit
 @click.option("--reader", "readers", multiple=True, metavar="ROLE", help="A role that may read every log.")
 @click.option("--worker", "workers", multiple=True, metavar="ROLE", help="A role that may claim attempts.")
 @click.option("--operator", "operators", multiple=True, metavar="ROLE=NAME",
-              help="Who a role is: requests to the holder over the database are this operator's (ROLE= takes it back).")
+              help="The operator behind a role: its requests over the database are that operator's (ROLE=: nobody's).")
 def prepare(
     app: App, database: str, writers: tuple[str, ...], readers: tuple[str, ...], workers: tuple[str, ...],
     operators: tuple[str, ...], format: str,

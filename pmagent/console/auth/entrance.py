@@ -171,8 +171,8 @@ class Entrance:
         return await self._admit(operator, "passkey", before)
 
     async def add_passkey(self, visitor: Visitor, host: str, challenge: str, answer: str, name: str) -> None:
-        """A passkey of the visitor's. What is not in the log is none. Raises NoPasskeys, BadPasskey, NoSuchOperator,
-        BadOperators, OSError, and what ``note`` raises."""
+        """A passkey of the visitor's. One that is not in the log does not count. Raises NoPasskeys, BadPasskey,
+        NoSuchOperator, BadOperators, OSError, and what ``note`` raises."""
         now = format_time(datetime.fromtimestamp(self._clock(), UTC))
         made = self.passkeys.added(visitor.session, host, challenge, answer, name, now)
         await anyio.to_thread.run_sync(operators.may_have, self._paths.operators, visitor.operator, made)

@@ -49,7 +49,7 @@ async def test_an_approval_lets_nothing_through_where_the_lease_is_over(monkeypa
 
     gate = Gate()
     monkeypatch.setattr(gate, "_waited", approved)
-    for lease, code in ((None, 0), (SimpleNamespace(live=lambda: True), 0), (SimpleNamespace(live=lambda: False), 2)):
-        host: Any = SimpleNamespace(storage=SimpleNamespace(lease=lease))
+    for live, code in ((True, 0), (False, 2)):
+        host: Any = SimpleNamespace(runtime=SimpleNamespace(may_start=lambda live=live: live))
         printed = await gate._held(host, message, "s", events, asyncio.Future, lambda: False)
         assert printed.exit == code

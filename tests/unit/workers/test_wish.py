@@ -1,4 +1,4 @@
-"""What goes along with an attempt: the same files give the same bytes, and nothing is laid out beside its folder."""
+"""Content of an attempt: the same files give the same bytes, and nothing is laid out beside its folder."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def decides(at: At) -> Said:
 
 
 def keeps(at: At) -> Said:
-    """What is run is given something that keeps its state."""
+    """The run is given something that keeps its state."""
     if at.written not in _RUNNABLE or at.name.startswith("re."):
         return None
     kept = dotted(at.module, _value(at), at.site.scope)
@@ -125,7 +125,7 @@ _STORES: Final = re.compile(r"\s*(?:insert|update|replace|delete|merge)\b", re.I
 
 
 def asks_no_model(at: At) -> Said:
-    """What is invoked is a graph, or anything else that is no model."""
+    """A graph is invoked, or anything else that is no model."""
     return model_call(at.module, at.node, at.site, known=talks_to_models(at.module)) is None
 
 
@@ -192,7 +192,7 @@ def second_is_from_outside(at: At) -> Said:
 
 
 def checks_protocol(at: At) -> Said:
-    """What comes from outside is asked for the protocol that it begins with."""
+    """A text from outside is asked for the protocol that it begins with."""
     texts = [node.value for one in at.node.args for node in ast.walk(one) if isinstance(node, ast.Constant)]
     protocol = any(isinstance(text, str) and ("://" in text or text in {"-", "--", "git@"}) for text in texts)
     return protocol and _from_outside([at.node.func.value])

@@ -1,4 +1,4 @@
-"""What code mentions: names, attributes, words of short texts, numbers; pure."""
+"""The words that code mentions: names, attributes, words of short texts, numbers; pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SAYING: Final = _WITH_BLOCKS | {ast.keyword, ast.BinOp}
 
 
 class Mentions:
-    """What a function's body and annotations mention, or a module's own statements: the names that they ``read``; in
+    """The words of a function's body and annotations, or of a module's own statements: the names that they ``read``; in
     ``names`` also attributes, and of short texts what may be a name; in ``said`` names that they give, keywords, and
     numbers. ``rewrites``: a name may be given a value twice in a row."""
 

@@ -42,7 +42,7 @@ class Binding(NamedTuple):
 
 
 class Notes:
-    """What was found and counted, the signs that were seen, and where the first of a kind was."""
+    """The findings and counts, the signs that were seen, and where the first of a kind was."""
 
     def __init__(self) -> None:
         self.found: list[Finding] = []

@@ -48,7 +48,7 @@ _OFTEN: Final[dict[type[ast.AST], Callable[[Any], list[ast.AST]]]] = {
     ast.Tuple: lambda node: node.elts,
     ast.keyword: lambda node: [node.value],
 }
-"""What is below the most common kinds of nodes: half of the time that ``HOLDING`` takes."""
+"""The nodes below the most common kinds: half of the time that ``HOLDING`` takes."""
 
 
 def below(node: ast.AST) -> list[ast.AST]:
