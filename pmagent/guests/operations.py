@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -143,10 +143,10 @@ def written_alone(_workspace: Path, _name: str, _arguments: dict[str, Any]) -> A
 async def approvals(host: Host, arguments: dict[str, Any]) -> Answer:
     """Calls that wait for operators, and approvals not used yet; or one of these, whole. Raises NothingWaits."""
     asked = _understood(arguments, _Listing)
-    engine, intake = host.runtime.engine, host.runtime.intake
-    await host.runtime.caught_up()  # what the actors know is in the log then
+    kept, intake = state_of(host.runtime.engine).approvals, host.runtime.intake
+    await host.runtime.caught_up()  # these approvals are in the log then; later ones may not be
     return await anyio.to_thread.run_sync(
-        _listed, engine, asked.approval, partial(read_event, host.layout.store), intake.blob
+        _listed, kept, asked.approval, partial(read_event, host.layout.store), intake.blob
     )
 
 
@@ -155,11 +155,13 @@ def approvals_alone(workspace: Path, _name: str, arguments: dict[str, Any]) -> A
     asked = _understood(arguments, _Listing)
     store = Layout(workspace).store
     with folded(workspace) as (engine, _, _):
-        return _listed(engine, asked.approval, partial(read_event, store), lambda sha256: store.blobs().get(sha256))
+        kept = state_of(engine).approvals
+        return _listed(kept, asked.approval, partial(read_event, store), lambda sha256: store.blobs().get(sha256))
 
 
-def _listed(engine: Engine, number: int, event: Callable[[int], Event], blob: Callable[[str], bytes]) -> Answer:
-    kept = state_of(engine).approvals
+def _listed(
+    kept: Mapping[int, Approval], number: int, event: Callable[[int], Event], blob: Callable[[str], bytes]
+) -> Answer:
     if number and number not in kept:
         what = f"nothing waits under the number {number}: it was answered, used, or has expired, or there was none"
         raise NothingWaits(what, "pmagent approvals lists what waits")

@@ -77,8 +77,10 @@ class Agent:
         assert self._process.stdout is not None
         return Said(**json.loads(self._process.stdout.readline()))
 
-    def close(self) -> None:
-        """It ends."""
+    def close(self, *, kill: bool = False) -> None:
+        """It ends; ``kill``: at once, whatever its hook waits for."""
+        if kill:
+            self._process.kill()
         self._process.communicate(timeout=60)
 
 
@@ -88,8 +90,10 @@ def agent(workspace: Path, session: str = "s") -> Iterator[Agent]:
     made = Agent(workspace, session)
     try:
         yield made
-    finally:
-        made.close()
+    except BaseException:
+        made.close(kill=True)
+        raise
+    made.close()
 
 
 def main(hook: str, data: str) -> None:

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from pmagent.guests import dialects
+from pmagent.events.errors import NotFound
+from pmagent.events.event import Event
+from pmagent.guests import dialects, operations
 from pmagent.guests.answering import settled
 from pmagent.guests.gate import Gate
 from pmagent.guests.messages import Message
@@ -53,3 +55,27 @@ async def test_an_approval_lets_nothing_through_where_the_lease_is_over(monkeypa
         host: Any = SimpleNamespace(runtime=SimpleNamespace(may_start=lambda live=live: live))
         printed = await gate._held(host, message, "s", events, asyncio.Future, lambda: False)
         assert printed.exit == code
+
+
+async def test_approvals_that_are_decided_while_a_list_is_made_do_not_stand_in_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    alone = Alone()
+    alone.start()
+    alone.ask("deploy a")
+    durable = {event.position: event for event in alone.events}
+
+    async def caught_up() -> None:
+        alone.ask("deploy b")  # decided, and not in the log yet
+
+    def read_event(_: object, position: int) -> Event:
+        if position not in durable:
+            raise NotFound(f"no event {position}")
+        return durable[position]
+
+    monkeypatch.setattr(operations, "read_event", read_event)
+    runtime = SimpleNamespace(engine=alone.engine, intake=SimpleNamespace(blob=None), caught_up=caught_up)
+    host: Any = SimpleNamespace(runtime=runtime, layout=SimpleNamespace(store=None))
+    listed = (await operations.approvals(host, {})).document["approvals"]
+    assert [one["text"] for one in listed] == ["deploy a"]
+    assert len(operations.state_of(alone.engine).approvals) == 2
