@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from contextvars import copy_context
+from contextvars import Context, copy_context
 from typing import Any, Final, Self, cast
 from uuid import UUID
 
@@ -98,10 +98,14 @@ def _invoked(audit: Audit, clerk: ActorClerk) -> AuditState:
     }
     configurable = {"clerk": clerk, "provenance": provenance, _SUBMIT: lambda: _in_this_thread}
     config: RunnableConfig = {"configurable": configurable, "callbacks": _NOBODY}
+    return Context().run(_followed, known, config)  # a context of its own: it inherits nobody's listeners
+
+
+def _followed(state: AuditState, config: RunnableConfig) -> AuditState:
     with tracing_context(enabled=False):  # whatever the environment says: nothing leaves
-        for state in audit_graph().stream(known, config, stream_mode="values"):  # invoke computes updates, too
-            known = cast("AuditState", state)
-    return known
+        for after in audit_graph().stream(state, config, stream_mode="values"):  # invoke computes updates, too
+            state = cast("AuditState", after)
+    return state
 
 
 _SUBMIT: Final = "__pregel_runner_submit"
@@ -121,8 +125,8 @@ def _in_this_thread(node: Callable[..., Any], *arguments: Any, **named: Any) -> 
 
 
 class _Unheard(CallbackManager):
-    """Tells nobody what a graph does: it has no handlers, takes none, and makes no managers, tags and ids for each node,
-    which are a fifth of an invocation's cost."""
+    """Tells nobody what a graph does: it has no handlers, takes none, and makes no managers, tags and ids for each
+    node, which are a fifth of an invocation's cost."""
 
     def __init__(self) -> None:
         super().__init__(handlers=[])
