@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextvars import Context, copy_context
 from typing import Any, Final, Self, cast
-from uuid import UUID
 
 import msgspec
 from langchain_core.callbacks import CallbackManager, CallbackManagerForChainRun
@@ -130,7 +129,7 @@ class _Unheard(CallbackManager):
 
     def __init__(self) -> None:
         super().__init__(handlers=[])
-        self._run = _UnheardRun(run_id=UUID(int=0), handlers=[], inheritable_handlers=[])
+        self._run = _UnheardRun.get_noop_manager()
         self._run.manager = self
 
     def copy(self) -> Self:
