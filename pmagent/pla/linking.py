@@ -21,7 +21,7 @@ import anyio.to_thread
 import msgspec
 import structlog
 
-from pmagent.actors.pla.line.discovery import PortUnusable, Wanted, of_worker
+from pmagent.actors.pla.line.discovery import WORKER, PortUnusable, Wanted, of_worker
 from pmagent.actors.pla.line.holding import Line
 from pmagent.actors.pla.wire.carried import OPENING, PAUSE_SECONDS, Garbled, Sender
 from pmagent.contracts.hid import HidLinked, HidLost
@@ -29,6 +29,7 @@ from pmagent.contracts.payload import Payload, type_of
 from pmagent.contracts.pla_events import PlaContractBroken
 from pmagent.events.attempts import HolderTable, TableUnreachable
 from pmagent.events.errors import PmagentError
+from pmagent.events.store import LogStore
 from pmagent.service.host import Host
 from pmagent.workspace.trust import NotAccepted, resolved
 from pmagent.workspace.user_registry import RegistryUnusable
@@ -127,7 +128,6 @@ class CarriedPort:
                 came = await anyio.to_thread.run_sync(ask, abandon_on_cancel=True)
             except TableUnreachable as error:
                 _log.warning("the line is not reached", reason=error.message)
-                came = None
                 await asyncio.sleep(PAUSE_SECONDS)
                 continue
             if came is None:
@@ -149,9 +149,9 @@ def _boottime() -> int:
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
 
 
-async def _open_elsewhere(host: Host, path: str, wake: Callable[[], None]) -> CarriedPort:
-    """Open the device of a worker. Raises PortUnusable."""
-    table = host.store.attempts()
+async def open_elsewhere(store: LogStore, path: str, wake: Callable[[], None]) -> CarriedPort:
+    """Open the device of a worker, as the holder of the log in ``store``. Raises PortUnusable."""
+    table = store.attempts()
     role, worker = of_worker(path)
     if table is None:
         raise PortUnusable("failed", f"{path} is a worker's, and no worker reaches a log in a folder",
@@ -174,7 +174,7 @@ async def link_device(host: Host) -> None:
     except (NotAccepted, RegistryUnusable) as error:
         _log.warning("no device", reason=error.message, mend=error.hint)
         return
-    elsewhere = partial(_open_elsewhere, host, wanted.path) if any(of_worker(wanted.path)) else None
+    elsewhere = partial(open_elsewhere, host.store, wanted.path) if wanted.path.startswith(WORKER) else None
     await host.resources[Line].run(wanted, partial(_append, host), _warn, host.runtime.caught_up, elsewhere)
 
 

@@ -335,7 +335,8 @@ async def _work(settings: WorkerFile) -> None:
             stopping.set()
 
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(kept, partial(_present, settings, stopping))
+        if settings.tools:
+            tasks.start_soon(kept, partial(_present, settings, stopping))
         if settings.line is not None:
             tasks.start_soon(kept, partial(carry_lines, settings, stopping))
         for _ in range(settings.capacity if settings.tools else 0):

@@ -3,20 +3,23 @@ terminal. Whatever parts them, nothing is typed beyond the lease of the line, an
 
 from __future__ import annotations
 
-import json
-import os
 import signal
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pmagent.workspace.trust import accept
+from tests.support.commands import pmagent, spawn
+from tests.support.daemons import Daemon, running
+from tests.support.effort import by_night
 from tests.support.pla_live import Device, asked, await_event, end_of_log, events, pla
-from tests.support.daemons import running
-from tests.support.postgres import Proxy, Server, one_server
-from tests.support.workers import HANDS, LOG, Worker, joined, until
+from tests.support.postgres import Server, one_server
+from tests.support.workers import HANDS, LOG, Worker, joined
+
+LONG = "none of this is typed to its end " * 8
 
 
 @pytest.fixture(scope="module")
@@ -40,28 +43,77 @@ def lab(workspace: Path, server: Server) -> Path:
     return workspace
 
 
-def bench(server: Server, folder: Path, address: str = "") -> Worker:
-    """The worker with the device."""
-    line = {"device": str(folder / "device")}
-    return Worker(server, folder / "bench", folder / "nothing", address, line=line, tools=[])
-
-
-def test_first(lab: Path, server: Server, tmp_path: Path) -> None:
-    (tmp_path / "nothing").mkdir()
-    device = Device(tmp_path / "device", tmp_path / "typed.txt")
-    worker = bench(server, tmp_path)
+@contextmanager
+def linked(lab: Path, server: Server, folder: Path) -> Iterator[tuple[Daemon, Device, Worker]]:
+    """The daemon, the device in EXECUTE and armed, and the worker that carries its line."""
+    (folder / "nothing").mkdir()
+    device = Device(folder / "device", folder / "typed.txt")
+    worker = Worker(server, folder / "bench", folder / "nothing", line={"device": str(folder / "device")}, tools=[])
     try:
         with running(lab) as daemon:
             await_event(lab, "hid.linked")
             for mode in ("SUGGEST", "EXECUTE"):
                 pla(lab, "mode", mode)
             pla(lab, "arm")
-            proposal = asked(lab, "propose", "type: hello")
-            print(proposal)
-            print(pla(lab, "approve", proposal["proposal_id"], "--digest", proposal["digest"]).text)
-            assert (tmp_path / "typed.txt").read_text() == "hello"
-            assert daemon.end()[0] == 0
+            yield daemon, device, worker
     finally:
-        print(worker.said())
         worker.kill()
         device.close()
+
+
+def ordered(lab: Path, text: str, *more: str) -> dict[str, Any]:
+    """A text, proposed and approved; the answer."""
+    proposed = asked(lab, "propose", f"type: {text}")
+    given = ("approve", proposed["proposal_id"], "--digest", proposed["digest"], "--format", "json", *more)
+    document: dict[str, Any] = pmagent(lab, "pla", *given).document
+    return document
+
+
+def let_go(device: Device) -> None:
+    """Nobody holds the device any more, and everything is released."""
+    device.wait(lambda one: one.get("line") == "closed")
+    device.wait(lambda one: one.get("report") == ["release"])
+
+
+def test_what_is_approved_is_typed_there_and_the_operators_stop_reaches_it(
+    lab: Path, server: Server, tmp_path: Path
+) -> None:
+    with linked(lab, server, tmp_path) as (daemon, device, worker):
+        assert asked(lab, "status")["device"]["port"] == f"worker:{HANDS}/bench"
+        assert ordered(lab, "hello")["outcome"]["outcome"] == "executed"
+        assert device.typed == "hello"
+        ordered(lab, LONG, "--no-wait")
+        device.wait(lambda one: one.get("text") == LONG[2])
+        pla(lab, "disarm")
+        device.wait(lambda one: one.get("report") == ["release"])
+        typed = device.typed
+        assert LONG.startswith(typed.removeprefix("hello"))
+        assert worker.stop() == 0
+        let_go(device)
+        assert device.typed == typed != f"hello{LONG}"
+        await_event(lab, "hid.lost")
+        assert daemon.end()[0] == 0
+    assert spawn("log", "verify", cwd=lab).code == 0
+    assert spawn("replay", cwd=lab).code == 0
+
+
+@by_night
+def test_typing_ends_with_a_daemon_that_is_killed_and_is_not_taken_up_by_the_next(
+    lab: Path, server: Server, tmp_path: Path
+) -> None:
+    with linked(lab, server, tmp_path) as (daemon, device, worker):
+        ordered(lab, LONG, "--no-wait")
+        device.wait(lambda one: one.get("text") == LONG[2])
+        daemon.end(signal.SIGKILL)
+        let_go(device)
+        typed = device.typed
+        assert LONG.startswith(typed)
+        assert typed != LONG
+        after = end_of_log(lab)
+        with running(lab) as following:
+            await_event(lab, "hid.linked", after=after)
+            assert [one["request"] for one in events(lab, "effect.interrupted")], "nobody knows what became of it"
+            await_event(lab, "pla.session_ended", after=after)
+            assert device.typed == typed
+            assert following.end()[0] == 0
+        assert worker.said().count("carries the line") == 2

@@ -238,9 +238,9 @@ class Line:
         self, wanted: Wanted, on_fact: OnFact, on_trouble: Callable[[PortUnusable], None],
         answers: Answers = anyio.lowlevel.checkpoint, elsewhere: Elsewhere | None = None,
     ) -> None:  # fmt: skip
-        """Hold the line until cancelled; ``elsewhere`` opens that to a device of another host. ``on_fact`` gets each fact, one after the other; ``on_trouble`` hears why
-        there is no link, whenever that changes. While the engine does not return from ``answers`` no lease is
-        renewed."""
+        """Hold the line until cancelled; ``elsewhere`` opens that to a device of another host. ``on_fact`` gets each
+        fact, one after the other; ``on_trouble`` hears why there is no link, whenever that changes. While the engine
+        does not return from ``answers`` no lease is renewed."""
         self._elsewhere = elsewhere
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._facts.tell, on_fact)

@@ -29,7 +29,7 @@ LETTER_BYTES_MAX: Final = 64 * 1024
 
 def told(code: str, text: str, hint: str = "") -> str:
     """Why the worker carries the line no further, as its letter says it."""
-    return "\t".join((code, text, hint))
+    return f"{code}\t{text}\t{hint}"
 
 
 class Garbled(Exception):
