@@ -112,8 +112,7 @@ class Host:
         resources: Resources, keeper: Keeper, store: LogStore,
     ) -> None:
         self._blobs = blobs
-        self.store = store
-        """Of the log that this process holds."""
+        self.store = store  # of the log that this process holds
         self.keeper = keeper
         """Of the registry's entry of this log."""
         self.layout = layout
