@@ -43,6 +43,10 @@ BEGIN
   RETURN FOUND;
 END $$;
 
+-- No key depends on a collation of the system, which may be another one after an upgrade.
+ALTER TABLE pm.request ALTER id TYPE text COLLATE "C";
+ALTER TABLE pm.standby ALTER token TYPE text COLLATE "C";
+
 -- --- the worker's side ---
 
 -- Claim the line that waits for this worker: the name of its log.
