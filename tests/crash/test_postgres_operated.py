@@ -1,5 +1,5 @@
-"""A log in PostgreSQL and what operators and networks do to its servers: nothing acknowledged is lost unsaid, nothing is
-doubled, and what does not concern a log does not stop it."""
+"""A log in PostgreSQL and what operators and networks do to its servers: nothing acknowledged is lost unsaid, nothing
+is doubled, and what does not concern a log does not stop it."""
 
 from __future__ import annotations
 

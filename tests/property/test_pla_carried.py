@@ -90,10 +90,10 @@ def test_bytes_come_in_order_once_and_in_time(steps: list[tuple[str, int]]) -> N
 
 def test_without_an_answer_of_the_holder_there_is_no_lease() -> None:
     worker, now = Carrier(), 5 * SECOND
-    for _ in range(3):
-        worker.letter(now)
+    for sent in (now - SECOND, now, now + SECOND):
+        worker.letter(sent)
         worker.came(Letter(0, 0, b"x", 0))
-        assert not worker.live(now)
+        assert not worker.live(sent)
     worker.came(Letter(2, 0, b"x", 0))
     assert worker.live(now + LEASE - LEASE // 10 - 1)
     assert not worker.live(now + LEASE - LEASE // 10)

@@ -69,10 +69,11 @@ def programs() -> Path:
 
 def run(*command: str | Path, check: bool = True) -> subprocess.CompletedProcess[str]:
     """Run one of PostgreSQL's programs, as a user that it accepts."""
-    return subprocess.run(_as_server(command), capture_output=True, text=True, check=check, timeout=SECONDS, cwd="/")
+    return subprocess.run(with_rights(command), capture_output=True, text=True, check=check, timeout=SECONDS, cwd="/")
 
 
-def _as_server(command: tuple[str | Path, ...]) -> list[str]:
+def with_rights(command: tuple[str | Path, ...]) -> list[str]:
+    """A command line that runs one of PostgreSQL's programs as a user that it accepts."""
     words = [str(programs() / command[0]), *map(str, command[1:])]
     if os.getuid() != 0:
         return words
