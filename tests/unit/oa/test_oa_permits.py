@@ -7,8 +7,7 @@ import pytest
 
 from pmagent.actors.kernel.surfaces import HANDOFF, REALITY
 from pmagent.actors.oa.actor import Oa
-from pmagent.actors.oa.permits import SECONDS_MAX, USES_MAX, live
-from pmagent.actors.oa.permits import SWEEP_PERMITS
+from pmagent.actors.oa.permits import SECONDS_MAX, SWEEP_PERMITS, USES_MAX, live
 from pmagent.actors.oa.state import PERMITS_MAX, Permit
 from pmagent.contracts.effect import (
     ActorHalted,
