@@ -333,9 +333,7 @@ class PostgresReader:
                     break
                 why = f"it does not hold {last - first + 1} whole lines"
                 raise CorruptLog(f"page {first}", 0, wanted, why)
-            if first < wanted or last > end:
-                lines = lines[_offset(lines, wanted - first) : _offset(lines, min(last, end) - first + 1)]
-            found.append(lines)
+            found.append(lines if first == wanted and last <= end else _cut(lines, wanted - first, end - first + 1))
             wanted = last + 1
         if not found:
             raise CorruptLog(f"page {position}", 0, position, "the page that holds it is missing")
@@ -356,6 +354,11 @@ class PostgresReader:
                 self._listens = True
             return  # what came before is not told of: look again
         session.notified(seconds)
+
+
+def _cut(lines: bytes, start: int, stop: int) -> bytes:
+    """The lines from number ``start`` to ``stop``, as far as there are any."""
+    return b"".join(lines.splitlines(keepends=True)[start:stop])
 
 
 def _offset(lines: bytes, count: int) -> int:
