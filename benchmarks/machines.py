@@ -19,7 +19,7 @@ from functools import partial
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import psycopg
 
@@ -57,7 +57,7 @@ def run(bench: Bench) -> list[Row]:
         return [Row(what="log in PostgreSQL", figure=Spread(0, 0, 0), unit="", note=why)]
     with _place(bench.folder) as folder, _pair(folder) as primary:
         rows = [*_appending(bench, primary), _reading(bench, primary), *_following(bench, primary)]
-        rows.append(_workers(bench, primary))
+        rows += [_tailing(bench, primary), _workers(bench, primary)]
     return [*rows, _electing(bench)]
 
 
@@ -164,6 +164,49 @@ def _reading(bench: Bench, primary: Server) -> Row:
         beside="segments", limit=files, ratio=ours.median / files.median, target=">= 0.6 of it",
         reached=ours.median >= 0.6 * files.median,
     )
+
+
+def _tailing(bench: Bench, primary: Server) -> Row:
+    """From when an event is sent until a process that follows the log has it."""
+    store, count = PostgresLog(primary.new_log(), bench.folder), bench.count(1_000, 20)
+    source, sink = os.pipe()
+    sent, commits = [], []
+    with store.lease("bench") as lease, closing(lease.open()) as storage:
+        made = _batches(count + 1, 1)
+        storage.append_batch(*next(made))
+        if not os.fork():
+            _follow(store, count, sink)
+        os.close(sink)
+        assert os.read(source, 1) == b" ", "it follows"
+        for before, lines, tail in made:
+            sent.append(time.perf_counter())
+            storage.append_batch(before, lines, tail)
+            commits.append(time.perf_counter() - sent[-1])
+            time.sleep(0.005)
+    with open(source, "rb") as pipe:
+        late = [there - here for here, there in zip(sent, json.load(pipe), strict=True)]
+    os.wait()
+    p50, p99, worst = (percentile(*one) * 1e3 for one in ((late, 0.5), (late, 0.99), (commits, 0.99)))
+    commit = Spread.of([one * 1e3 for one in commits])
+    return Row(
+        what="tail of a log in PostgreSQL in another process, 200 events/s at most, p99", figure=Spread(p99, p99, p99),
+        unit="ms", beside="one replicated commit", limit=commit, ratio=p99 / commit.median, target="<= 3 of it",
+        reached=p99 <= 3 * commit.median, note=f"p50 {p50:.1f} ms; p99 of a commit {worst:.1f} ms",
+    )
+
+
+def _follow(store: LogStore, count: int, sink: int) -> NoReturn:
+    """Write a space when the first event is there, and then when each of ``count`` more is; in a process of its own."""
+    try:
+        times: list[float] = []
+        with closing(store.reader()) as reader:
+            os.write(sink, b" ")
+            while len(times) < count:
+                reader.changes(len(times) + 1, 60.0)
+                times += [time.perf_counter()] * reader.read(len(times) + 2).count(b"\n")
+        os.write(sink, json.dumps(times).encode())
+    finally:
+        os._exit(0)  # what is cut short is no JSON
 
 
 def _workers(bench: Bench, primary: Server) -> Row:
