@@ -90,9 +90,9 @@ def write_workspace(workspace: Path, events: int, *, fill: bool) -> tuple[int, i
     shutil.copytree(ROOT / "examples" / "workspace", workspace)
     layout = Layout(workspace)
     layout.prepare()
-    storage, committer, sequencer = open_new(layout.log)
-    engine = Engine(all_actors(), sequencer)
     clock = Clock(events + 2 * _BATCH, 0.5)
+    storage, committer, sequencer = open_new(layout.log, clock())
+    engine = Engine(all_actors(), sequencer)
 
     def accept(payload: msgspec.Struct, id: str, actor: str, causation: int = 0) -> int:
         out = engine.accept(draft(payload, id, actor, causation), clock())
