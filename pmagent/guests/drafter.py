@@ -15,14 +15,14 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 import structlog
 
+from pmagent.events.errors import PmagentError
 from pmagent.guests.answering import Hook
-from pmagent.guests.drafting import SIZE_BYTES, Batch, Drafted, framed
-from pmagent.workspace.layout import Layout
+from pmagent.guests.drafting import SIZE_BYTES, Batch, Begin, Drafted, framed
 
 HOOKS_MIN: Final = 8
 """Fewer are answered sooner without it."""
@@ -38,6 +38,8 @@ REST_SECONDS: Final = 60.0
 """So long after an end that was not asked for no other one is started."""
 _CHUNK: Final = 1 << 20
 
+COMMAND: Final = (sys.executable, "-I", "-m", "pmagent.guests.drafting")
+
 Ready = Callable[[Sequence[Hook], Sequence[Drafted | None]], None]
 """Hears the facts of these hooks' lines. None: the hook is to be answered by itself."""
 
@@ -46,12 +48,13 @@ _log = structlog.get_logger("pmagent")
 
 
 class Drafter:
-    """For one event loop. ``command`` starts the process, before the words that it is told."""
+    """For one event loop. ``begin`` makes its first message; raises PmagentError, OSError. ``command`` starts it, with
+    the number of its descriptor behind it."""
 
-    def __init__(self, layout: Layout, ready: Ready, command: Sequence[str] | None = None) -> None:
-        self._layout = layout
+    def __init__(self, begin: Callable[[], Begin], ready: Ready, command: Sequence[str] = COMMAND) -> None:
+        self._begin = begin
         self._ready = ready
-        self._command = [sys.executable, "-I", "-m", "pmagent.guests.drafting"] if command is None else [*command]
+        self._command = command
         self._loop = asyncio.get_running_loop()
         self._process: subprocess.Popen[bytes] | None = None
         self._ours: socket.socket | None = None
@@ -83,26 +86,22 @@ class Drafter:
         if self._ours is None and self._loop.time() >= self._rests_until and len(os.sched_getaffinity(0)) > 1:
             try:
                 self._start()
-            except OSError as error:
-                self._give_up(f"it cannot be started: {error.strerror}")
+            except (OSError, PmagentError) as error:
+                self._give_up(f"it cannot be started: {error}")
         return self._ours is not None and self._starting is None
 
     def _start(self) -> None:
-        ours, its = socket.socketpair()
+        first = framed(self._begin())
+        self._ours, its = socket.socketpair()
+        self._ours.settimeout(0)
         with its:
-            words = [str(its.fileno()), str(self._layout.workspace), str(self._layout.key)]
-            try:
-                self._process = subprocess.Popen(
-                    [*self._command, *words], pass_fds=(its.fileno(),), stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL, start_new_session=True,  # a terminal's Ctrl-C is the daemon's
-                )  # fmt: skip
-            except BaseException:
-                ours.close()
-                raise
-        ours.settimeout(0)
-        self._ours = ours
-        self._loop.add_reader(ours, self._receive)
+            self._process = subprocess.Popen(
+                [*self._command, str(its.fileno())], pass_fds=(its.fileno(),), stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL, start_new_session=True,  # a terminal's Ctrl-C is the daemon's
+            )  # fmt: skip
+        self._loop.add_reader(self._ours, self._receive)
         self._starting = self._loop.call_later(START_SECONDS, self._give_up, "it does not start")
+        self._ours.sendall(first)  # a new connection takes it whole
 
     def _receive(self) -> None:
         assert self._ours is not None, "watched only while it is open"
@@ -161,7 +160,6 @@ class Drafter:
             self._starting = None
         self._content.clear()
         if self._process is not None:
-            process: Any = self._process
-            self._process = None
+            process, self._process = self._process, None
             process.kill()
             process.wait()

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache, partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import IO, Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
@@ -23,7 +23,7 @@ from pmagent.events.event import DATA_BYTES_MAX
 from pmagent.events.redact import Redactor
 from pmagent.guests import dialects
 from pmagent.guests.files import Moment
-from pmagent.guests.keys import digest_of, log_key, session_of
+from pmagent.guests.keys import digest_of, session_of
 from pmagent.guests.messages import Message, heard_of, understood
 from pmagent.guests.recording import common_of, finished, named
 
@@ -47,6 +47,13 @@ class Drafted(msgspec.Struct, frozen=True, array_like=True, gc=False):
     event: str
     mode: GuestMode
     wall: str = ""
+
+
+class Begin(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The first message to a drafter. ``key``: the log's."""
+
+    workspace: str
+    key: bytes
 
 
 class Batch(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -173,6 +180,7 @@ def _look() -> Callable[..., Call]:
 # --- the drafter ----------------------------------------------------------------------------------------------------
 
 SIZE_BYTES: Final = 4
+_begin: Final = msgspec.msgpack.Decoder(Begin).decode
 _batch: Final = msgspec.msgpack.Decoder(Batch).decode
 _packed: Final = msgspec.msgpack.Encoder().encode
 
@@ -183,26 +191,30 @@ def framed(content: object) -> bytes:
     return len(packed).to_bytes(SIZE_BYTES, "big") + packed
 
 
-def main(words: Sequence[str]) -> int:
-    """Answer batches until the daemon has gone: descriptor of the connection, workspace, file of the log's key."""
+def main(descriptor: str) -> int:
+    """Answer batches over the connection with this descriptor until the daemon has gone."""
     from pmagent.service.secrets import known_secrets
 
-    descriptor, workspace, key = words
-    held: list[bytes] = []
-
-    def log_key_once() -> bytes:
-        if not held:
-            held.append(log_key(Path(key)))
-        return held[0]
-
-    drafts = Drafts(Path(workspace), log_key_once, Redactor(known_secrets(os.environ)))
-    with socket.socket(fileno=int(descriptor)) as daemon, daemon.makefile("rb") as batches:
-        while len(head := batches.read(SIZE_BYTES)) == SIZE_BYTES:
-            batch = _batch(batches.read(int.from_bytes(head, "big")))
+    redactor = Redactor(known_secrets(os.environ))
+    _look()
+    with socket.socket(fileno=int(descriptor)) as daemon, daemon.makefile("rb") as messages:
+        if not (first := _next(messages)):
+            return 0
+        begin = _begin(first)
+        drafts = Drafts(Path(begin.workspace), lambda: begin.key, redactor)
+        daemon.sendall(framed(drafts.of([], [])))  # it has started
+        while message := _next(messages):
+            batch = _batch(message)
             cedar = None if batch.cedar is None else [Path(one) for one in batch.cedar]
             daemon.sendall(framed(drafts.of(batch.lines, cedar)))
     return 0
 
 
+def _next(messages: IO[bytes]) -> bytes:
+    """The next message; empty where the daemon has gone."""
+    head = messages.read(SIZE_BYTES)
+    return messages.read(int.from_bytes(head, "big")) if len(head) == SIZE_BYTES else b""
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(*sys.argv[1:]))

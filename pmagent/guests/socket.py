@@ -19,6 +19,7 @@ import structlog
 from anyio.abc import TaskStatus
 
 from pmagent.guests.drafter import Drafter
+from pmagent.guests.drafting import Begin
 from pmagent.guests.gate import Gate
 from pmagent.guests.spool import take_in
 from pmagent.service.host import Host
@@ -43,7 +44,7 @@ _log = structlog.get_logger("pmagent")
 async def serve(host: Host, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
     """Answer hooks, and take in what they left while no daemon ran, until cancelled."""
     gate = host.resources[Gate]
-    gate.drafter = Drafter(host.layout, partial(gate.record, host))
+    gate.drafter = Drafter(lambda: Begin(str(host.layout.workspace), gate.key(host)), partial(gate.record, host))
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(take_in, host, gate)
