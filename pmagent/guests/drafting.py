@@ -46,7 +46,6 @@ class Drafted(msgspec.Struct, frozen=True, array_like=True, gc=False):
     harness: str
     event: str
     mode: GuestMode
-    wall: str = ""
 
 
 class Begin(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -132,9 +131,7 @@ class Drafts:
         raw, correlation = encode(fact), self._redactor.text(session)
         if len(raw) > DATA_BYTES_MAX:
             return None
-        return Drafted(
-            type_of(fact), raw, session, correlation, message.harness, message.event, message.mode, message.wall
-        )
+        return Drafted(type_of(fact), raw, session, correlation, message.harness, message.event, message.mode)
 
 
 S = TypeVar("S")

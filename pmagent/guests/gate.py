@@ -58,7 +58,7 @@ from pmagent.guests.definitions import Watch, file_digest, marks_of
 from pmagent.guests.dialects import Printed, refusal
 from pmagent.guests.drafting import SMALL_BYTES, Drafted, Drafts, harness_of
 from pmagent.guests.keys import digest_of, log_key, session_of
-from pmagent.guests.messages import BadHook, Message, heard_of, understood
+from pmagent.guests.messages import BadHook, Message, goes_by_definitions, heard_of, origin, understood
 from pmagent.guests.processes import Processes
 from pmagent.guests.proof import held, unseen
 from pmagent.guests.recording import common_of, finished, named, with_blob
@@ -126,7 +126,11 @@ class Gate:
         something has to be done first."""
         if not self._policy_stands():
             self._alone(host, hooks)
-        elif self.drafter is None or not self.drafter.takes(hooks, self._cedar):
+            return
+        if not self._watch.rests and (first := next(filter(_goes_by_definitions, hooks), None)) is not None:
+            self._alone(host, (first,))  # which looks at them
+            hooks = [one for one in hooks if one is not first]
+        if self.drafter is None or not self.drafter.takes(hooks, self._cedar):
             self.record(host, hooks, self._made(host).of([one.line for one in hooks], self._cedar))
 
     def record(self, host: Host, hooks: Sequence[Hook], drafted: Sequence[Drafted | None]) -> None:
@@ -134,13 +138,10 @@ class Gate:
         if not self._policy_stands():  # the facts may have been made elsewhere meanwhile
             self._alone(host, hooks)
             return
-        each, alone, looked = list[tuple[Hook, Drafted]](), list[Hook](), self._watch.rests
-        drafts: list[Draft] = []
+        each, alone, drafts = list[tuple[Hook, Drafted]](), list[Hook](), list[Draft]()
         for hook, one in zip(hooks, drafted, strict=True):
-            looks = one is not None and not looked and one.type == _ASKED and self._goes_by_definitions(one)
-            draft = self._draft(one) if one is not None and not looks else None
+            draft = self._draft(one) if one is not None else None
             if one is None or draft is None:
-                looked = looked or looks
                 alone.append(hook)
             else:
                 self.processes.note(one.session, hook.pid, fresh=False, itself=one.harness == "script")
@@ -330,17 +331,13 @@ class Gate:
     async def _follow_definitions(self, host: Host, message: Message, session: str, *, at_once: bool = False) -> None:
         """Record what the session's harness goes by, if that is not what was recorded last. Behind a wall it is what
         the wall gives it."""
-        if not self._goes_by_definitions(message) or not self._watch.due(at_once=at_once):
+        if not goes_by_definitions(message) or not self._watch.due(at_once=at_once):
             return
         last = host.runtime.engine.states[GUESTS].definitions.get(message.harness)
         found = await anyio.to_thread.run_sync(self._watch.news, message.harness, host.layout, last)
         if found is not None:
             fact = GuestDefinitionsRead(session=session, harness=harness_of(message.harness), definitions=found)
             await host.runtime.append(fact, self._id(), HOOK, session)
-
-    @staticmethod
-    def _goes_by_definitions(message: Message | Drafted) -> bool:
-        return not message.wall and message.harness != "script"
 
     def _made(self, host: Host) -> Drafts:
         """The maker of facts of lines."""
@@ -399,6 +396,13 @@ class Gate:
 def resources(_: Mapping[str, str]) -> Iterable[object]:
     """The gate."""
     return (Gate(),)
+
+
+def _goes_by_definitions(hook: Hook) -> bool:
+    try:
+        return goes_by_definitions(origin(hook.line))
+    except BadHook:
+        return True  # it is told so by itself
 
 
 def _number(host: Host, events: Sequence[Event], position: int) -> int:

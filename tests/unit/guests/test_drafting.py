@@ -194,7 +194,6 @@ async def test_only_facts_that_a_hook_may_bring_are_recorded(tmp_path: Path, mon
         msgspec.structs.replace(good, type="daemon.stopped"), None,
     ]  # fmt: skip
     hooks = [Asking(b"") for _ in (*bad, good, good)]
-    gate._watch.due(at_once=True)
     gate.record(host, hooks, [*bad, good, good])
     assert [hook.alone for hook in hooks] == [1] * len(bad) + [0, 0]
     assert [(one.data, one.correlation) for one in recorded] == [(asked, "s")] * 2
@@ -205,14 +204,21 @@ async def test_only_facts_that_a_hook_may_bring_are_recorded(tmp_path: Path, mon
     assert len(recorded) == 2, "the policy is read first"
 
 
-async def test_one_of_a_batch_looks_at_definitions_when_that_is_due(
+async def test_when_definitions_are_due_the_first_hook_that_goes_by_them_is_answered_by_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gate = Gate()
     monkeypatch.setattr(gate, "_policy_stands", lambda: True)
-    future: Any = asyncio.get_running_loop().create_future()
-    host: Any = SimpleNamespace(runtime=SimpleNamespace(react_all=lambda given: ([()] * len(given), future)))
-    found = drafts(tmp_path).of(lines(tmp_path), [])[:COUNT_RECORDED]
-    hooks = [Asking(b"") for _ in found]
-    gate.record(host, hooks, [found[3], *found[:3], found[4]])
-    assert [hook.alone for hook in hooks] == [0, 1, 0, 0, 0], "the first call, and no end of one"
+    layout, runtime = SimpleNamespace(workspace=tmp_path), SimpleNamespace(intake=SimpleNamespace(redactor=Redactor()))
+    host: Any = SimpleNamespace(layout=layout, runtime=runtime)
+    given = lines(tmp_path)[0]
+    others = [given.replace(b'"claude"', b'"script"'), given.replace(b'"v"', b'"wall": "w", "v"')]
+    recorded = list[Any]()
+    monkeypatch.setattr(gate, "record", lambda _, hooks, __: recorded.extend(hooks))
+    hooks = [Asking(line) for line in (*others, given, given)]
+    gate.at_once(host, hooks)
+    assert [hook.alone for hook in hooks] == [0, 0, 1, 0]
+    assert recorded == [hooks[0], hooks[1], hooks[3]]
+    gate._watch.due(at_once=True)
+    gate.at_once(host, hooks)
+    assert [hook.alone for hook in hooks] == [0, 0, 1, 0], "they were looked at a moment ago"
