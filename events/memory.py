@@ -17,6 +17,7 @@ class MemoryStorage:
 
     recovered: None = None
     is_local = True
+    reads_files = False
     lease: None = None
     taken_over: None = None
     age = (0, 0)

@@ -53,21 +53,29 @@ class Reader:
         """The last event that was read (of the one before the first, at first)."""
         return self._checker.tail if self._checker else Tail(self._start - 1)
 
-    def next_run(self, chunk: bytes = b"") -> Sequence[StoredEvent]:
-        """The next durable events, [] when all are read. ``chunk``: their lines, if the caller has read them. Raises
-        CorruptLog at the first bad one."""
+    def next_lines(self, chunk: bytes = b"") -> bytes:
+        """The next durable lines, whose chain is intact, b"" when all are read. ``chunk``: the lines, if the caller has
+        read them. Raises CorruptLog at the first bad one."""
         checker = self._checker or self._begin()
         if checker is None:
-            return []
+            return b""
         position = checker.tail.position + 1
         chunk = chunk or self._storage.read(position, self._chunk_bytes)
-        if not chunk:
-            return []
-        before = checker.tail
-        fault = checker.check(chunk)
+        fault = checker.check(chunk) if chunk else None
         intact = chunk[: fault.offset] if fault else chunk  # what is intact is handed out first
         if fault is not None and not intact:
             raise self._corrupt(position, fault.reason)
+        return intact
+
+    def next_run(self, chunk: bytes = b"") -> Sequence[StoredEvent]:
+        """``next_lines``, decoded; [] when all are read. Raises CorruptLog at the first that is no event, too."""
+        if (checker := self._checker or self._begin()) is None:
+            return []
+        before = checker.tail
+        position = before.position + 1
+        intact = self.next_lines(chunk)
+        if not intact:
+            return []
         try:
             run = decode_chunk(intact)
         except msgspec.DecodeError:

@@ -38,6 +38,7 @@ class SegmentStorage:
         disk.make_folder(folder)
         self._ensure_head(new_log_id)
         self._reader = SegmentReader(disk, folder)
+        self.reads_files = self._reader.reads_files
         try:
             reading = self._reader.head()
             if reading.newest is None:

@@ -11,7 +11,7 @@ import time
 from bisect import bisect_right
 from typing import Final
 
-from pmagent.events.disk import Disk, DiskFile
+from pmagent.events.disk import Disk, DiskFile, RealDisk
 from pmagent.events.errors import CorruptLog, NotFound
 from pmagent.events.event import LINE_BYTES_MAX, Tail
 from pmagent.events.head import NAME as HEAD_NAME
@@ -101,6 +101,7 @@ class SegmentReader:
         except NotADirectoryError:
             raise no_log(folder) from None
         self._head_is = self._head.status()[:2]
+        self.reads_files = isinstance(disk, RealDisk)
         self._firsts: list[int] = []
         self._open: dict[int, DiskFile] = {}
         self._next: tuple[int, int, int] = (0, 0, 0)  # position, segment's first, byte offset: where reading goes on

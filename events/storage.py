@@ -25,7 +25,12 @@ CHUNK_BYTES: Final = 1 << 20
 
 
 class StorageReader(Protocol):
-    """Reading what is durable. Readers in other processes have this and never repair anything."""
+    """Reading what is durable. Readers in other processes have this and never repair anything. ``reads_files``: it
+    takes nothing but files of this machine, so a fork of this process may read on, too."""
+
+    @property
+    def reads_files(self) -> bool:
+        """See above."""
 
     def tail(self) -> Tail:
         """The durable end of the log, as of now."""

@@ -20,10 +20,11 @@ from pmagent.actors.core.engine import ENGINE, Engine, HistoryError, RecordedRea
 from pmagent.contracts.daemon import DaemonStarted
 from pmagent.contracts.otherwise import NOTHING, Entry, Otherwise, counted
 from pmagent.contracts.payload import BlobSource, Unknown, typed
+from pmagent.events.ahead import long_runs
 from pmagent.events.errors import CorruptLog
 from pmagent.events.event import Event, StoredEvent, Tail
 from pmagent.events.evidence import log_in
-from pmagent.events.reader import collector_at_rest, runs
+from pmagent.events.reader import collector_at_rest
 from pmagent.events.sequencer import Sequencer
 from pmagent.events.storage import StorageReader
 from pmagent.replay.divergence import LISTED_MAX, Divergence, DivergenceCount, DivergenceKind, ReplayResult
@@ -62,8 +63,8 @@ def fold_log(storage: StorageReader, engine: Engine, start: int = 1, blobs: Blob
     """
     count = 0
     fold = engine.fold
-    with collector_at_rest():
-        for run in runs(storage, start, chunk_bytes=CHUNK_BYTES):
+    with collector_at_rest(), closing(long_runs(storage, start, chunk_bytes=CHUNK_BYTES)) as read:
+        for run in read:
             for stored in run:
                 fold(typed(stored, blobs))
             count += len(run)
@@ -98,8 +99,8 @@ class Replayer:
 
     def run(self, until: int | None = None) -> ReplayResult:
         """Replay up to ``until`` and say what was found. Raises CorruptLog."""
-        read = runs(self._storage, 1, until, CHUNK_BYTES)
-        return self.follow((self.typed(stored) for run in read for stored in run), whole=until is None)
+        with closing(long_runs(self._storage, 1, until, CHUNK_BYTES)) as read:
+            return self.follow((self.typed(stored) for run in read for stored in run), whole=until is None)
 
     def follow(self, events: Iterable[Event], *, whole: bool) -> ReplayResult:
         """Replay ``events``, which come next, and say what was found; ``whole``: the log ends with them."""

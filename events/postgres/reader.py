@@ -170,6 +170,8 @@ class PostgresReader:
     Raises NotFound when there is no such log; what ``connected`` raises.
     """
 
+    reads_files = False
+
     def __init__(self, address: Address) -> None:
         self._address = address
         self._lock = threading.RLock()

@@ -44,6 +44,7 @@ class PostgresStorage:
 
     recovered: None = None
     is_local = False
+    reads_files = False
 
     def __init__(self, lease: LeaseKeeper, log_id: str) -> None:
         self.lease = lease

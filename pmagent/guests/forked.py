@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-
-
-def may_fork() -> bool:
-    """Whether there are a processor for a second process, and no threads, whose locks it would copy."""
-    return len(os.sched_getaffinity(0)) > 1 and threading.active_count() == 1
 
 
 @contextmanager

@@ -19,9 +19,10 @@ import msgspec
 from pmagent.actors.guests.judge import judge
 from pmagent.actors.guests.state import policy_with
 from pmagent.contracts.guest_calls import ANSWERS, Answer, Call, Layer, Policy, Rule, Situation, Verdict
+from pmagent.events.ahead import may_fork
 from pmagent.events.event import time_after
 from pmagent.events.store import LogStore
-from pmagent.guests.forked import forked, may_fork
+from pmagent.guests.forked import forked
 from pmagent.guests.past_calls import PastCall, past_calls
 from pmagent.guests.policy import policy_of, session_rule
 from pmagent.log.source import position_at_time, time_at

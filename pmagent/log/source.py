@@ -38,6 +38,7 @@ class Tapped:
     def __init__(self, storage: StorageReader) -> None:
         self._storage = storage
         self._chunk = b""
+        self.reads_files = storage.reads_files
 
     def tail(self) -> Tail:
         """See StorageReader."""

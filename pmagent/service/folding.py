@@ -9,10 +9,11 @@ from pathlib import Path
 from pmagent.actors.core.engine import Engine
 from pmagent.actors.registry import all_actors
 from pmagent.contracts.payload import typed
+from pmagent.events.ahead import long_runs
 from pmagent.events.errors import NotFound
 from pmagent.events.event import Tail
 from pmagent.events.log import now
-from pmagent.events.reader import collector_at_rest, runs
+from pmagent.events.reader import collector_at_rest
 from pmagent.events.sequencer import Sequencer
 from pmagent.events.storage import Blobs, StorageReader
 from pmagent.projections.core.documents import Documents, Taken, pruned_jobs
@@ -32,8 +33,8 @@ def fold_into(
     the fold meanwhile. Raises CorruptLog, NotFound (a blob), HistoryError."""
     fold = engine.fold
     documents.leave_out(pruned_jobs(storage, blobs, start + 1))
-    with collector_at_rest():
-        for run in runs(storage, start + 1, until):
+    with collector_at_rest(), closing(long_runs(storage, start + 1, until)) as read:
+        for run in read:
             events = [typed(stored, blobs) for stored in run]
             documents.fold(events, [stored.sum for stored in run])
             for event in events:

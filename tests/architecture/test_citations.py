@@ -34,7 +34,7 @@ def cited_in() -> dict[str, str]:
     files += [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "firmware").glob("*.md")]
     files += [*(ROOT / "contracts" / "schemas").rglob("*.json"), ROOT / "pyproject.toml", ROOT / "Makefile"]
     return {
-        file.relative_to(ROOT).as_posix(): re.sub(r"\s+(?:# )?", " ", file.read_text(encoding="utf-8"))
+        file.relative_to(ROOT).as_posix(): " ".join(file.read_text(encoding="utf-8").split()).replace(" # ", " ")
         for file in files
         if "histories" not in file.parts
     }

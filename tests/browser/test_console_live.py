@@ -16,7 +16,7 @@ from playwright.sync_api import CDPSession, Page, Response, expect
 from benchmarks.console_load import Child
 from tests.browser.conftest import Enter
 from tests.conftest import fresh_example
-from tests.support.effort import rounds, some
+from tests.support.effort import by_night, rounds, some
 from tests.support.screens import NARROW, SIZE, Screens, Visit, require_chromium
 from tests.support.started import in_workspace, started
 from tests.support.stations import APPROVING, ASKING, LOOKING, Station, employ, entrance
@@ -378,6 +378,7 @@ def flooded(screens: Screens, tmp_path: Path) -> Iterator[tuple[Child, Visit]]:
         daemon.process.stdout.close()
 
 
+@by_night
 def test_a_thousand_events_a_second_do_not_freeze_the_page(screens: Screens, flooded: tuple[Child, Visit]) -> None:
     daemon, visit = flooded
     page = visit.page

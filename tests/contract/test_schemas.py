@@ -13,6 +13,7 @@ from pmagent.contracts.documents import DOCUMENTS, RULES
 from pmagent.contracts.generate import FOLDER, load_all, schemas
 from pmagent.contracts.payload import types
 from tests.support.cases import each
+from tests.support.effort import some
 from tests.support.made_values import made
 from tests.support.single_changes import STRANGE, single_changes
 
@@ -48,7 +49,7 @@ def test_the_committed_schemas_are_what_the_types_generate() -> None:
     assert [name for name, content in generated.items() if committed[name] != content] == []
 
 
-@each("name", sorted(KNOWN))
+@each("name", some(sorted(KNOWN), 60))
 def test_schema_and_type_accept_the_same(name: str) -> None:
     """Values that a type allows, and all that differs from them in one place."""
     cls = KNOWN[name]

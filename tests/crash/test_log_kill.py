@@ -14,7 +14,7 @@ from tests.support.effort import rounds
 from tests.support.forked import KILLED, forks
 from tests.support.logs import open_segments
 
-ROUNDS = rounds(220, 40)
+ROUNDS = rounds(220, 15)
 
 
 @pytest.mark.slow

@@ -27,7 +27,7 @@ from tests.support.forked import KILLED, Fork, forks
 from tests.support.logs import BatchWriter, draft
 from tests.support.postgres import SECONDS, Cluster, cluster, until
 
-ROUNDS = rounds(60, 12)
+ROUNDS = rounds(60, 6)
 WRITERS = 256
 
 

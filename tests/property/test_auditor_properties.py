@@ -23,7 +23,7 @@ from pmagent.contracts.effect import ActorHalted
 from pmagent.contracts.model import ModelAsked, ModelCallFailed, ModelCallRequested, ModelReplied
 from pmagent.events.event import Event
 from tests.support.audits import AUDIT, Court, said
-from tests.support.effort import examples
+from tests.support.effort import examples, rounds
 
 KINDS = (AuditCloneRequested, AuditPdfRequested, AuditPicturesRequested, ModelCallRequested)
 DIMENSIONS = ("state", "safety", "accuracy", "diagram")
@@ -72,7 +72,7 @@ def rulings(court: Court) -> list[AuditCriterionRuled]:
     return court.of(AuditCriterionRuled)
 
 
-@settings(max_examples=examples(25), deadline=None)
+@settings(max_examples=rounds(25, 5), deadline=None)
 @given(st.data(), scores)
 def test_the_order_of_answers_changes_no_ruling(data: st.DataObject, given_scores: Scores) -> None:
     straight, shuffled = court_of(given_scores), court_of(given_scores)
@@ -128,7 +128,7 @@ TROUBLE = st.dictionaries(
 )  # fmt: skip
 
 
-@settings(max_examples=examples(25), deadline=None)
+@settings(max_examples=rounds(25, 5), deadline=None)
 @given(st.data(), TROUBLE, scores)
 def test_an_audit_that_is_taken_up_again_asks_nothing_twice_and_rules_as_if_nothing_had_failed(
     data: st.DataObject, trouble: dict[str, str], given_scores: Scores

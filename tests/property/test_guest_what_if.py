@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -18,7 +17,7 @@ from pmagent.contracts.guest_calls import Call, Command, Policy, Rule, Verdict, 
 from pmagent.contracts.guests import GuestCallAsked, GuestCallDecided
 from pmagent.events.event import Draft
 from pmagent.guests import what_if as trying
-from pmagent.guests.forked import forked, may_fork
+from pmagent.guests.forked import forked
 from pmagent.guests.what_if import Result, what_if
 from pmagent.workspace.layout import Layout
 from tests.support.effort import examples
@@ -143,17 +142,3 @@ def test_a_copy_of_this_process_says_all_or_nothing_and_is_gone_then(monkeypatch
         raise ZeroDivisionError
     assert len(copies) == 3
     assert not any(os.path.exists(f"/proc/{one}") for one in copies)
-
-
-def test_no_process_is_copied_that_has_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
-    go_on = threading.Event()
-    thread = threading.Thread(target=go_on.wait)
-    thread.start()
-    assert not may_fork()
-    go_on.set()
-    thread.join()
-    monkeypatch.setattr(threading, "active_count", lambda: 1)
-    assert may_fork()
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
-    assert not may_fork()

@@ -26,7 +26,7 @@ from pmagent.projections.sessions import entries, job
 from pmagent.projections.sessions.chain import Chain
 from pmagent.replay.areas.pla import goals, link
 from pmagent.replay.simulation.runner import run_seeds
-from tests.support.planted import Planted, plant_all
+from tests.support.planted import Planted, by_day, plant_all
 from tests.support.simulated import TYPINGS, documents, failure
 
 NOT_BEGUN = 'execution is not None and execution.step in ("prepare", "permit")'
@@ -187,7 +187,7 @@ RARE = {
 }
 """Faults that take more than one unlucky moment."""
 
-FAULTS = [pytest.param(fault, marks=[pytest.mark.slow] if fault in RARE else []) for fault in PLANTED]
+FAULTS = [pytest.param(fault, marks=[pytest.mark.slow] if fault in RARE else []) for fault in by_day(PLANTED)]
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:

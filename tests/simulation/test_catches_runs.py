@@ -161,7 +161,7 @@ PLANTED: Planted = {
     "a task is told to follow nothing": ("assignment .* after", [
         (run_state, "_assigned", "for one in before if", "for one in [] if"),
     ]),
-    "a run of a known id is taken": ("coordinator halted|no open run|has 0 answers|and was at|its timer fires", [
+    "a run of a known id is taken": ("coordinator halted|no open run|has 0 answers|and was at|its timer fires|counts", [
         (orchestrator, "_objection", "if asked.run_id in state.runs:", "if False:"),
     ]),
 }

@@ -21,7 +21,7 @@ from pmagent.replay.simulation.faults import CHANCES, FOREIGN_CHANCES, Faults
 from pmagent.replay.simulation.machine import Machine
 from pmagent.replay.simulation.runner import Load, SimResult, play, simulate
 from tests.support.covering import not_met, played
-from tests.support.effort import examples
+from tests.support.effort import examples, rounds
 from tests.support.simulated import TYPINGS, documents
 
 MIXED = Load(demands=12, thoughts=4, runs=4, checks=2, audits=1, changes=4, pauses=1)
@@ -115,7 +115,7 @@ def test_longer_payloads_move_no_draw(load: Load, monkeypatch: pytest.MonkeyPatc
         append(self, payload, *arguments)
 
     def told() -> list[SimResult]:
-        return [msgspec.structs.replace(simulate(seed, load=load), history="") for seed in range(1, 7)]
+        return [msgspec.structs.replace(simulate(seed, load=load), history="") for seed in range(1, rounds(7, 4))]
 
     monkeypatch.setattr(Machine, "__init__", one_segment)
     monkeypatch.setattr(Machine, "append", longer)

@@ -11,7 +11,7 @@ import pytest
 from pmagent.replay.machines.faults import CHANCES, CONSEQUENCES
 from pmagent.replay.machines.runner import simulate
 from pmagent.replay.simulation.runner import run_seeds
-from tests.support.effort import NIGHT
+from tests.support.effort import rounds
 
 ROOT = Path(__file__).resolve().parents[2]
 HISTORIES = """
@@ -24,7 +24,7 @@ print(*(simulate(seed).history for seed in range(1, 9)))
 
 @pytest.mark.slow
 def test_the_laws_hold_and_every_fault_strikes() -> None:
-    summary = run_seeds(1, 20_000 if NIGHT else 2_000, one=simulate)
+    summary = run_seeds(1, rounds(20_000, 1_000), one=simulate)
     assert summary.failures == []
     assert [name for name in (*CHANCES, *CONSEQUENCES) if not summary.struck.get(name)] == []
 

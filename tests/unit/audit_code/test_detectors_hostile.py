@@ -20,6 +20,7 @@ from pmagent.actors.audit.detectors.code.usage import dead_stores, may_waste
 from pmagent.actors.audit.goals import GOALS
 from pmagent.contracts.audit_facts import CONTENT_CHARS_MAX, Finding
 from tests.support.cases import each
+from tests.support.effort import some
 
 READERS: tuple[Callable[[], Detector], ...] = (ProjectReader, PersonaReader, StateReader, TableReader)
 
@@ -175,7 +176,7 @@ def _hostile() -> Iterator[tuple[str, str]]:
 HOSTILE = dict(_hostile())
 
 
-@each("name", HOSTILE)
+@each("name", some(list(HOSTILE), 8))
 def test_no_program_holds_a_detector_up(name: str) -> None:
     text = HEAD + HOSTILE[name]
     started = time.process_time()

@@ -15,6 +15,7 @@ from pmagent.actors.audit.graphs.reader import GraphReader
 from pmagent.actors.audit.graphs.run import Run
 from pmagent.contracts.audit_facts import CodeGraph, Finding
 from tests.support.cases import each
+from tests.support.effort import some
 from tests.support.graphs import HEAD, graph_of, graphs_of
 
 PROGRAMS = sorted((Path(__file__).resolve().parents[3] / "benchmarks" / "graph_programs").glob("*.py"))
@@ -202,7 +203,7 @@ HOSTILE = {
 }
 
 
-@each("name", HOSTILE)
+@each("name", some(list(HOSTILE), 10))
 def test_a_hostile_program_is_read(name: str) -> None:
     check(HEAD + dedent(HOSTILE[name]))
 

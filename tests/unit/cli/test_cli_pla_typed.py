@@ -15,6 +15,7 @@ from pmagent.cli.pla.proposal_screen import BECAUSE_LINES, list_proposals, show_
 from pmagent.cli.pla.typed import in_short, show_typed
 from tests.support.cases import each
 from tests.support.commands import _Stream
+from tests.support.effort import some
 from tests.support.hostile import CORPUS, assert_harmless
 
 TYPABLE = st.text(st.sampled_from([*map(chr, range(32, 127)), "\t", "\n"]), min_size=1, max_size=200)
@@ -100,7 +101,7 @@ def document(text: str, **more: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@each("name", list(CORPUS))
+@each("name", some(list(CORPUS), 6))
 def test_hostile_text_in_a_proposal_is_harmless(name: str) -> None:
     out = _Stream()
     output = Output(out, _Stream(), {})

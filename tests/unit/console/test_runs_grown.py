@@ -72,9 +72,10 @@ def test_there_is_a_page_at_every_moment(tmp_path: Path, name: str, section: str
     workspace = tmp_path / "grown"
     blobs = [blob.read_bytes() for blob in Layout(tmp_path / "recorded").blobs.rglob("*") if blob.is_file()]
     written(workspace, history[:1], blobs, log_id)
+    step = rounds(17, 61)
     with pages(workspace) as client:
-        for start in range(1, len(history), 17):
-            written(workspace, history[start : start + 17], log_id=log_id)
+        for start in range(1, len(history), step):
+            written(workspace, history[start : start + step], log_id=log_id)
             shown = page(client, f"/{section}")
             newest = re.search(rf'href="(/{section}/[0-9a-f-]{{36}})"', shown)
             if newest is not None:

@@ -11,6 +11,7 @@ from tests.support.board import FakeBoard
 from tests.support.board_host import RELEASE
 from tests.support.board_line import Damage, HostOnBoard
 from tests.support.cases import each
+from tests.support.effort import rounds
 
 WHOLE = TypeText(text="".join(map(chr, range(0x20, 0x7F))) * 10 + '\t"\\\n' * 18)
 SHORT = TypeText(text="Typed once, or not.\n")
@@ -82,7 +83,7 @@ def noisy(random: Random) -> Damage:
     return damage
 
 
-@each("seed", range(24))
+@each("seed", range(rounds(24, 8)))
 def test_on_a_noisy_wire_it_is_typed_once_or_in_part_and_the_host_is_told_no_more(seed: int) -> None:
     board = FakeBoard(setting="uart")
     host = HostOnBoard(board, SHORT, noisy(Random(seed)))

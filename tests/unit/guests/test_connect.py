@@ -21,6 +21,7 @@ from pmagent.guests.dialects import Ended, Finished, Started, read
 from pmagent.guests.harnesses import Hook, Mode, Scope, merged, plugin, removed, requirements, settings
 from pmagent.workspace.layout import Layout
 from tests.support.cases import each
+from tests.support.effort import some
 from tests.unit.guests.test_hook import REFUSAL, TAKEN, serving
 
 HOOK = Hook("/usr/bin/python3", "/w o/.pmagent/data/hook.py", "/w o/.pmagent/data")
@@ -129,7 +130,7 @@ def _tree(folder: Path) -> dict[str, bytes | None]:
 ALL = [(harness, scope) for harness in (*JSON_HARNESSES, "opencode") for scope in ("user", "project")]
 
 
-@each("harness,scope,before", [(*one, before) for one in ALL for before in (None, b'{"a":1,\n   "b": [ ]}')])
+@each("harness,scope,before", some([(*one, before) for one in ALL for before in (None, b'{"a":1,\n   "b": [ ]}')], 8))
 def test_undone_byte_for_byte(tmp_path: Path, harness: str, scope: Scope, before: bytes | None) -> None:
     """Also after it was connected twice, in both modes; and folders that were made for it go."""
     place = Place(tmp_path)

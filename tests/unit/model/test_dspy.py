@@ -9,14 +9,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from pmagent.actors.model.failures import failure_of
 from pmagent.actors.model.signatures import signature
 from pmagent.contracts.model import ModelLimits
 from pmagent.contracts.reasoning import PAYLOADS, PROGRAM_IDS, check_payload
 from pmagent.events.event import parse_time
 from tests.support.cases import each, on_loop
+from tests.support.effort import by_night
 from tests.support.live import SECRET
 from tests.support.models import live_gateway
 from tests.support.toys import START
@@ -127,7 +126,7 @@ def test_dspys_exceptions_are_known(error: str, told: dict[str, Any], expected: 
     assert found.key == (told.get("status") == 401)
 
 
-@pytest.mark.slow
+@by_night
 def test_a_real_client_is_called_and_nothing_else_leaves_the_machine(tmp_path: Path) -> None:
     """In a process of its own: what is fetched while packages are imported is seen too."""
     script = Path(__file__).resolve().parents[2] / "support" / "dspy_call.py"
