@@ -11,6 +11,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -162,4 +163,4 @@ class Drafter:
         if self._process is not None:
             process, self._process = self._process, None
             process.kill()
-            process.wait()
+            threading.Thread(target=process.wait, daemon=True).start()  # a file that never answers may hold it
