@@ -1,5 +1,6 @@
 """The log in PostgreSQL with one synchronous standby: 256 writers, each acknowledged by itself, and reading back.
-Beside it stand segments, and the same statement with nothing of pmagent around it, in the same turns.
+Beside it stand, in the same turns, segments, and the same statement without pmagent: as fast as the server takes
+batches that were made before, and as fast as 256 writers get theirs acknowledged.
 
 All servers share this machine's processors and its disk with the writers.
 """
@@ -14,14 +15,17 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
+from functools import partial
+from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
+from typing import Any, NoReturn
 
 import psycopg
 
 from benchmarks.harness import Bench, Row, Spread, alternate, percentile
 from benchmarks.workload import Noted, draft, note
-from pmagent.events.event import Event, Tail
+from pmagent.events.event import ZERO_SUM, Draft, Event, Tail
 from pmagent.events.evidence import log_in
 from pmagent.events.line import seal
 from pmagent.events.log import Log, now, opening_events
@@ -41,6 +45,11 @@ _APPEND = (
     "SELECT pm.append(%s, %s, %s, %s, %s, %s, %s, %s, %b, ARRAY[%s]::bigint[], ARRAY[%s]::int[])"
 )
 
+_LINE = (
+    b'{"position":1000000,"batch":10000,"time":"2026-11-27T12:00:00.000000Z","id":"%b","kind":"fact","actor":"%b",'
+    b'"type":"%b","correlation":"","causation":0,"data":%b,"sum":"%b"}\n'
+)
+
 
 def run(bench: Bench) -> list[Row]:
     """A server, its standby, and a folder beside them."""
@@ -48,7 +57,7 @@ def run(bench: Bench) -> list[Row]:
         return [Row(what="log in PostgreSQL", figure=Spread(0, 0, 0), unit="", note=why)]
     with _place(bench.folder) as folder, _pair(folder) as primary:
         rows = [*_appending(bench, primary), _reading(bench, primary), *_following(bench, primary)]
-        rows.append(_workers(bench, primary))
+        rows += [_tailing(bench, primary), _workers(bench, primary)]
     return [*rows, _electing(bench)]
 
 
@@ -112,25 +121,33 @@ def _appending(bench: Bench, primary: Server) -> Iterator[Row]:
         return asyncio.run(_append(PostgresLog(primary.new_log(), bench.folder), each, times, costs["postgres"]))
 
     def raw() -> float:
-        return _raw(primary, bench.count(120, 4))
+        return _raw(primary, each)
 
-    files, ours, statement = (Spread.of(values) for values in alternate(bench.runs, segments, postgres, raw))
+    def without() -> float:
+        return asyncio.run(_without(primary, each))
+
+    measures = (segments, postgres, raw, without)
+    files, ours, statement, theirs = (Spread.of(values) for values in alternate(bench.runs, *measures))
     p50, p99 = (percentile(times, share) * 1e3 for share in (0.5, 0.99))
     what = f"replicated append, {WRITERS} writers, each acknowledged"
     yield Row(
-        what=what, figure=ours, unit="events/s", beside=f"the same statement alone, batches of {WRITERS}",
-        limit=statement, ratio=ours.median / statement.median, target=">= 0.7 of it",
-        reached=ours.median >= 0.7 * statement.median, note=f"p50 {p50:.1f} ms, p99 {p99:.1f} ms",
+        what=what, figure=ours, unit="events/s", beside=f"{WRITERS} writers who use the same statement without pmagent",
+        limit=theirs, ratio=ours.median / theirs.median, target=">= 0.7 of it",
+        reached=ours.median >= 0.7 * theirs.median, note=f"p50 {p50:.1f} ms, p99 {p99:.1f} ms",
     )
     yield Row(
-        what=f"{what}, again", figure=ours, unit="events/s", beside="segments on this disk", limit=files,
+        what=f"{what}, again", figure=ours, unit="events/s", limit=statement, ratio=ours.median / statement.median,
+        beside=f"no writers: the same statement with batches of {WRITERS} lines that were made before",
+    )
+    yield Row(
+        what=f"{what}, once more", figure=ours, unit="events/s", beside="segments on this disk", limit=files,
         ratio=ours.median / files.median, target=">= 0.25 of it", reached=ours.median >= 0.25 * files.median,
     )
-    mine, theirs = (Spread.of(costs[name]) for name in ("postgres", "segments"))
-    ratio = mine.median / theirs.median
+    mine, local = (Spread.of(costs[name]) for name in ("postgres", "segments"))
+    ratio = mine.median / local.median
     yield Row(
         what="processor time of the writer, one replicated event", figure=mine, unit="µs", beside="segments",
-        limit=theirs, ratio=ratio, target="<= 1.5 of it", reached=ratio <= 1.5,
+        limit=local, ratio=ratio, target="<= 1.5 of it", reached=ratio <= 1.5,
     )
 
 
@@ -147,6 +164,49 @@ def _reading(bench: Bench, primary: Server) -> Row:
         beside="segments", limit=files, ratio=ours.median / files.median, target=">= 0.6 of it",
         reached=ours.median >= 0.6 * files.median,
     )
+
+
+def _tailing(bench: Bench, primary: Server) -> Row:
+    """From when an event is sent until a process that follows the log has it."""
+    store, count = PostgresLog(primary.new_log(), bench.folder), bench.count(1_000, 20)
+    source, sink = os.pipe()
+    sent, commits = [], []
+    with store.lease("bench") as lease, closing(lease.open()) as storage:
+        made = _batches(count + 1, 1)
+        storage.append_batch(*next(made))
+        if not os.fork():
+            _follow(store, count, sink)
+        os.close(sink)
+        assert os.read(source, 1) == b" ", "it follows"
+        for before, lines, tail in made:
+            sent.append(time.perf_counter())
+            storage.append_batch(before, lines, tail)
+            commits.append(time.perf_counter() - sent[-1])
+            time.sleep(0.005)
+    with open(source, "rb") as pipe:
+        late = [there - here for here, there in zip(sent, json.load(pipe), strict=True)]
+    os.wait()
+    p50, p99, worst = (percentile(*one) * 1e3 for one in ((late, 0.5), (late, 0.99), (commits, 0.99)))
+    commit = Spread.of([one * 1e3 for one in commits])
+    return Row(
+        what="tail of a log in PostgreSQL in another process, 200 events/s at most, p99", figure=Spread(p99, p99, p99),
+        unit="ms", beside="one replicated commit", limit=commit, ratio=p99 / commit.median, target="<= 3 of it",
+        reached=p99 <= 3 * commit.median, note=f"p50 {p50:.1f} ms; p99 of a commit {worst:.1f} ms",
+    )
+
+
+def _follow(store: LogStore, count: int, sink: int) -> NoReturn:
+    """Write a space when the first event is there, and then when each of ``count`` more is; in a process of its own."""
+    try:
+        times: list[float] = []
+        with closing(store.reader()) as reader:
+            os.write(sink, b" ")
+            while len(times) < count:
+                reader.changes(len(times) + 1, 60.0)
+                times += [time.perf_counter()] * reader.read(len(times) + 2).count(b"\n")
+        os.write(sink, json.dumps(times).encode())
+    finally:
+        os._exit(0)  # what is cut short is no JSON
 
 
 def _workers(bench: Bench, primary: Server) -> Row:
@@ -245,6 +305,11 @@ def _following(bench: Bench, primary: Server) -> Iterator[Row]:
         yield Row(what=what, figure=figure, unit="s", target=f"< {most:g} s", reached=figure.median < most)
 
 
+def _line(one: Draft) -> bytes:
+    """As long as a line of the log."""
+    return _LINE % (one.id.encode(), one.actor.encode(), one.type.encode(), one.raw, ZERO_SUM.encode())
+
+
 async def _append(store: LogStore, each: int, times: list[float], costs: list[float]) -> float:
     with store.lease("bench") as lease:
         storage = lease.open()
@@ -281,24 +346,90 @@ def _batches(count: int, size: int) -> Iterator[tuple[Tail, list[bytes], Tail]]:
         before = tail
 
 
-def _raw(primary: Server, count: int) -> float:
-    """Lines a second that the server takes in batches that were made before."""
+@contextmanager
+def _bare(primary: Server) -> Iterator[tuple[psycopg.Connection[Any], int]]:
+    """A connection that holds a new log, and the log's number."""
     address = primary.new_log()
-    made = list(_batches(count, WRITERS))
     with psycopg.connect(f"host={primary.folder} user={WRITER} dbname=postgres", autocommit=True) as connection:
         connection.execute("SELECT pm.take(%s, 0, 'bench', '', 'bench', '', true)", (address.log,))
         row = connection.execute("SELECT log_no FROM pm.log WHERE name = %s", (address.log,)).fetchone()
         assert row is not None
+        yield connection, row[0]
+
+
+def _commit(
+    connection: psycopg.Connection[Any], log_no: int, before: Tail, lines: list[bytes], tail: Tail
+) -> None:  # fmt: skip
+    data = b"".join(lines)
+    given = (
+        log_no, 1, before.position, bytes.fromhex(before.sum), tail.position, tail.batch, tail.time,
+        bytes.fromhex(tail.sum), data, tail.position, len(data),
+    )  # fmt: skip
+    assert connection.execute(_APPEND, given, prepare=True).fetchone() == (1,)
+
+
+def _raw(primary: Server, count: int) -> float:
+    """Lines a second that the server takes in batches that were made before."""
+    made = list(_batches(count, WRITERS))
+    with _bare(primary) as (connection, log_no):
         start = time.perf_counter()
         for before, lines, tail in made:
-            data = b"".join(lines)
-            given = (
-                row[0], 1, before.position, bytes.fromhex(before.sum), tail.position, tail.batch, tail.time,
-                bytes.fromhex(tail.sum), data, tail.position, len(data),
-            )  # fmt: skip
-            done = connection.execute(_APPEND, given, prepare=True).fetchone()
-            assert done == (1,)
+            _commit(connection, log_no, before, lines, tail)
         return count * WRITERS / (time.perf_counter() - start)
+
+
+async def _without(primary: Server, each: int) -> float:
+    """Events a second of as many writers who encode the same notes and use the statement without pmagent."""
+    with _bare(primary) as (connection, log_no):
+        batches = _Batches(connection, log_no)
+
+        async def writer(k: int, count: int) -> None:
+            for n in range(count):
+                one = draft(Noted(n=n, note=note(n)), f"w{k}-{n}")
+                await batches.append(_line(one))
+
+        await asyncio.gather(*(writer(k, 2) for k in range(WRITERS)))
+        start = time.perf_counter()
+        await asyncio.gather(*(writer(k, each) for k in range(WRITERS)))
+        return WRITERS * each / (time.perf_counter() - start)
+
+
+class _Batches:
+    """What 256 writers need without pmagent: whoever waits is in the next batch, one batch is under way at a time."""
+
+    def __init__(self, connection: psycopg.Connection[Any], log_no: int) -> None:
+        self._connection, self._log_no = connection, log_no
+        self._loop = asyncio.get_running_loop()
+        self._waiting: list[tuple[bytes, asyncio.Future[None]]] = []
+        self._tail = Tail(time=now())
+        self._busy = False
+
+    async def append(self, line: bytes) -> None:
+        """Returns when the line is committed."""
+        future: asyncio.Future[None] = self._loop.create_future()
+        self._waiting.append((line, future))
+        if not self._busy:
+            self._busy = True
+            self._loop.call_soon(self._send)
+        await future
+
+    def _send(self) -> None:
+        taken, self._waiting = self._waiting, []
+        self._busy = bool(taken)
+        if taken:
+            sent = self._loop.run_in_executor(None, self._commit, [line for line, _ in taken])
+            sent.add_done_callback(partial(self._committed, [future for _, future in taken]))
+
+    def _committed(self, futures: list[asyncio.Future[None]], sent: asyncio.Future[None]) -> None:
+        sent.result()
+        for future in futures:
+            future.set_result(None)
+        self._loop.call_soon(self._send)
+
+    def _commit(self, lines: list[bytes]) -> None:
+        before = self._tail
+        self._tail = Tail(before.position + len(lines), before.batch + 1, before.time, sha256(lines[-1]).hexdigest())
+        _commit(self._connection, self._log_no, before, lines, self._tail)
 
 
 def _fill(store: LogStore, size: int) -> None:

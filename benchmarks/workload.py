@@ -147,12 +147,12 @@ def outcome(request: Event) -> Draft:
     return draft(done, f"{request.position}.outcome", causation=request.position)
 
 
-def open_new(folder: Path) -> tuple[Storage, Committer, Sequencer]:
-    """A new log in ``folder`` with its first event."""
+def open_new(folder: Path, at: str = "") -> tuple[Storage, Committer, Sequencer]:
+    """A new log in ``folder`` with its first event, of time ``at`` (default: now)."""
     storage = SegmentLog(str(folder)).open()
     sequencer = Sequencer(storage.tail())
     committer = Committer(storage)
-    committer.submit(opening_events(storage, storage.log_id(), storage.recovered, sequencer, now()))
+    committer.submit(opening_events(storage, storage.log_id(), storage.recovered, sequencer, at or now()))
     committer.commit()
     return storage, committer, sequencer
 

@@ -7,7 +7,7 @@ A payload type never changes its meaning or shape; a new shape is a new type wit
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Final, Protocol, TypeVar
+from typing import Any, ClassVar, Final, Protocol, TypeGuard, TypeVar
 
 import msgspec
 
@@ -91,6 +91,7 @@ _DECODERS: dict[str, msgspec.json.Decoder[Any]] = {}
 _ANSWERING: set[str] = set()
 _UPCASTS: dict[str, Callable[[Any], Any]] = {}
 _ANSWERABLE: set[type] = set()
+_OUTWARD: dict[type, bool] = {}
 _encoder = msgspec.json.Encoder(order="deterministic")
 
 
@@ -157,6 +158,14 @@ def effect_of(payload: object) -> Effect | None:
 def requests_effect(cls: type) -> bool:
     """Whether payloads of this type request an effect."""
     return cls in _EFFECTS
+
+
+def is_outward(payload: object) -> TypeGuard[OutwardRequest]:
+    """Whether this is a request for an outward effect. Each type is looked up once: to ask a struct's type for its
+    subclasses takes ten times as long."""
+    cls = type(payload)
+    found = _OUTWARD.get(cls)
+    return found if found is not None else _OUTWARD.setdefault(cls, issubclass(cls, OutwardRequest))
 
 
 def may_answer(cls: type) -> bool:

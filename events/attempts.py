@@ -62,8 +62,20 @@ class Offering(NamedTuple):
     seconds: float
 
 
+class Letter(NamedTuple):
+    """A letter of one end of a line (``pmagent.actors.pla.wire.carried``): a sign of life, which is a number; the bytes
+    that the other end has not confirmed, with the offset of the first; and the bytes confirmed here, as a count.
+    ``ended``: why the worker carries it no further."""
+
+    sign: int
+    at: int
+    content: bytes
+    taken: int
+    ended: str = ""
+
+
 class HolderTable(Protocol):
-    """The attempts of one log, for its holder."""
+    """The attempts of one log, and its line to a device elsewhere, for its holder."""
 
     @property
     def epoch(self) -> int:
@@ -87,6 +99,18 @@ class HolderTable(Protocol):
     def output(self, position: int, part: int) -> Iterator[bytes]:
         """The output of an attempt to one stream or file."""
 
+    def begin_line(self, life: str, role: str, worker: str) -> bool:
+        """Begin a life of the line to that worker's device; whether the log is still held."""
+
+    def hold_line(self, life: str, letter: Letter) -> Letter | None:
+        """Leave a letter for the worker, and read its own; None: that life is over."""
+
+    def end_line(self, life: str) -> None:
+        """End that life."""
+
+    def close(self) -> None:
+        """Let go of the connection. Idempotent."""
+
 
 class WorkerTable(Protocol):
     """The permissions of a worker."""
@@ -108,6 +132,12 @@ class WorkerTable(Protocol):
 
     def report(self, claim: str, result: bytes) -> str:
         """Tell the result; ``done``, or what else became of the attempt."""
+
+    def claim_line(self, claim: str, worker: str, logs: Sequence[str]) -> str | None:
+        """Claim the line that waits for this worker's device: the name of its log; None: there is none."""
+
+    def carry_line(self, claim: str, letter: Letter) -> Letter | None:
+        """Leave a letter for the holder, and read its own; None: that life is over."""
 
     def check(self) -> None:
         """Raises PmagentError where this worker can claim nothing."""

@@ -24,6 +24,9 @@ BATCH_BYTES_MAX: Final = 16 * 1024 * 1024
 """A batch holds so many bytes of data at most, but always one submission: what is joined, written and synced at once
 stays small however large the events are."""
 
+WORK_SECONDS: Final = 12e-6
+"""About so long this process works for one submission: its line, its submitter's turn, the next draft."""
+
 _data: Final = attrgetter("raw")
 
 
@@ -47,10 +50,16 @@ class Durable(msgspec.Struct, frozen=True):
 class Committer:
     """Collects submissions and writes them, a batch at a time. ``submit`` may be called from another thread than
     ``commit``; each by one thread at a time. ``steady`` is the clock, in seconds, that batches are timed with: a
-    simulation has none."""
+    simulation has none.
+
+    A storage on another machine and this process work at the same time if not all submitters wait for the same batch.
+    So where the storage takes less time than the work here, a batch holds half of what waits and of what became durable
+    last, as its submitters come back; where it takes more, larger batches gain more."""
 
     def __init__(self, storage: Storage, steady: Callable[[], float] = lambda: 0.0) -> None:
         self._storage = storage
+        self._parts = not storage.is_local
+        self._returning, self._took = 0, 0.0  # the last batch's submissions, and the storage's time for it
         self._steady = steady
         self._tail = storage.tail()  # our own: the storage is asked to agree, and notices when it does not
         self._waiting: list[Submission] = []
@@ -61,6 +70,11 @@ class Committer:
         """Whether nothing waits to be written."""
         return not self._waiting
 
+    @property
+    def overlaps(self) -> bool:
+        """Whether the next batch is to be written while the submitters of the last one go on."""
+        return self._parts and self._took < WORK_SECONDS * (len(self._waiting) + self._returning)
+
     def submit(self, events: Sequence[Event], token: Any = None) -> None:
         """Put events, in the order of their positions, into the next batch."""
         with self._swap:
@@ -69,7 +83,10 @@ class Committer:
     def commit(self) -> Durable | None:
         """Write what waits as one batch; None when nothing did. Raises OutcomeUnknown, BadEvent, TailMoved."""
         taken, events = self._take()
-        return self._write(taken, events) if taken else None
+        if not taken:
+            return None
+        self._returning = len(taken)
+        return self._write(taken, events)
 
     def commit_only(self, events: Sequence[Event], token: Any = None) -> Durable:
         """``submit`` and ``commit`` as one, for the thread that does both, and only while the committer is ``idle``."""
@@ -86,9 +103,8 @@ class Committer:
         tail = Tail(last.position, batch, last.time, sums[-1])
         began = self._steady()
         self._storage.append_batch(before, lines, tail)
-        seconds = self._steady() - began
-        self._tail = tail
-        return Durable(taken, sums, tail, seconds)
+        self._tail, self._took = tail, self._steady() - began
+        return Durable(taken, sums, tail, self._took)
 
     def settle(self) -> None:
         """Tell the storage that it is idle. Raises OutcomeUnknown."""
@@ -97,16 +113,18 @@ class Committer:
     def _take(self) -> tuple[Sequence[Submission], Sequence[Event]]:
         """The submissions of the next batch, and their events; what does not fit goes on waiting, in its order."""
         with self._swap:
-            taken, self._waiting = self._waiting, []
+            overlaps, taken, self._waiting = self.overlaps, self._waiting, []
         if len(taken) == 1:  # a single writer's batch: nothing to measure, a submission is never split
             return taken, taken[0].events
-        events = [event for submission in taken for event in submission.events]
-        if len(events) <= BATCH_EVENTS_MAX and sum(map(len, map(_data, events))) <= BATCH_BYTES_MAX:
-            return taken, events
-        count = _fitting(taken)
-        with self._swap:
-            self._waiting[:0] = taken[count:]
-        return taken[:count], [event for submission in taken[:count] for event in submission.events]
+        count = (len(taken) + self._returning + 1) // 2 if overlaps else len(taken)
+        events = [event for submission in taken[:count] for event in submission.events]
+        if len(events) > BATCH_EVENTS_MAX or sum(map(len, map(_data, events))) > BATCH_BYTES_MAX:
+            count = _fitting(taken[:count])
+            events = [event for submission in taken[:count] for event in submission.events]
+        if count < len(taken):
+            with self._swap:
+                self._waiting[:0] = taken[count:]
+        return taken[:count], events
 
 
 def _fitting(waiting: Sequence[Submission]) -> int:

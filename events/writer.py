@@ -2,7 +2,8 @@
 
 Batches and the loop take turns: a batch is written, the loop hands out its outcome and lets everybody who waited for
 it go on, and what they append is the next batch. So all of 256 writers share one sync; with the interpreter lock,
-letting the thread run ahead would only split batches and make both sides wait for each other.
+letting the thread run ahead would only split batches and make both sides wait for each other. A storage on another
+machine works meanwhile: there, the thread goes on where ``Committer.overlaps`` says so.
 
 A single appender would wait for two hops between threads, which may take as long as a sync. ``InlineRule`` says when
 the loop's thread may write its batch instead.
@@ -110,7 +111,7 @@ class Writer:
         self, storage: Storage, on_durable: Callable[[Durable], None], on_failure: Callable[[PmagentError], None],
     ) -> None:
         self._committer = Committer(storage, monotonic)
-        self._may_inline = storage.is_local
+        self._is_local = storage.is_local
         self._on_durable = on_durable
         self._on_failure = on_failure
         self._loop = asyncio.get_running_loop()
@@ -144,7 +145,7 @@ class Writer:
         out now; the ``appender`` (None: the task that runs) must then let the loop go on if ``must_yield`` says so.
         Raises OutcomeUnknown after an earlier failure."""
         if (
-            not self._may_inline or (self._busy and not self._handed)
+            not self._is_local or (self._busy and not self._handed)
             or self._failed or self._stopping or self._using.locked()
             or not 0 < len(events) <= INLINE_EVENTS_MAX
             or (len(events[0].raw) if len(events) == 1 else sum(map(len, map(_raw, events)))) > INLINE_BYTES_MAX
@@ -174,11 +175,6 @@ class Writer:
             self._fail(_failed(error))
             raise
         return True
-
-    @property
-    def quiet(self) -> bool:
-        """Whether everything that was submitted is durable and handed out."""
-        return not self._busy
 
     async def stop(self) -> None:
         """Write what waits, make HEAD durable, and end the thread."""
@@ -245,6 +241,8 @@ class Writer:
         if durable is not None:
             self._unsettled = True
             post(self._handle, durable)
+            if self._committer.overlaps:
+                self._wake.put(None)
         elif self._stopping:
             while (durable := self._committer.commit()) is not None:
                 post(self._handle, durable)

@@ -91,7 +91,7 @@ class Auditor:
     def evolve(self, state: AuditorState, event: Event) -> AuditorState:
         """Fold an input or a decision of its own."""
         data = event.data
-        if not state.audits and not isinstance(data, AuditRequested):
+        if not state.audits and type(data) is not AuditRequested:
             return state  # the ends of what others have asked for
         match data:
             case AuditRequested() if _objection(state, data) is None:

@@ -72,7 +72,7 @@ class Checker:
     def evolve(self, state: CheckerState, event: Event) -> CheckerState:
         """Fold an input or a decision of its own."""
         data = event.data
-        if not state.open and not isinstance(data, CheckRequested):
+        if not state.open and type(data) is not CheckRequested:
             return state  # the ends of what others have asked for
         match data:
             case CheckRequested():

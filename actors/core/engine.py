@@ -45,6 +45,7 @@ from pmagent.contracts.payload import (
     decode,
     effect_of,
     encode,
+    is_outward,
     is_request,
     requests_effect,
     type_of,
@@ -259,7 +260,7 @@ class Engine:
     def _append(self, decision: Event, out: Output) -> None:
         if decision.position != self.sequencer.position + 1:
             raise Inconsistent("the positions of a reaction do not follow")
-        if isinstance(decision.data, OutwardRequest):
+        if is_outward(decision.data):
             self._outward.append(decision)
         elif (
             type(decision.data) is EffectRefused and refuses(decision)

@@ -87,14 +87,17 @@ class Gate:
     def evolve(self, state: GateState, event: Event) -> GateState:
         """Note grants, revocations, uses and pauses; judge a request."""
         data = event.data
-        state = replace(state, refusal=[])
+        if state.refusal:
+            state = replace(state, refusal=[])
         if event.kind == "fact":
             return _fact(state, event)
         if isinstance(data, OutwardRequest):
             return _use(state, event, data)
         if isinstance(data, self._authority.grant) and event.actor == self._authority.grantor:
             permit = Permit(data.action, data.subject, data.holder, event.actor, data.uses, data.expires_at)
-            return replace(state, permits={**_unexpired(state.permits, event.time), event.position: permit})
+            kept = _unexpired(state.permits, event.time)
+            kept[event.position] = permit
+            return replace(state, permits=kept)
         if isinstance(data, self._authority.revocations):
             return _left(state, lambda at, _: at != data.permit)
         if isinstance(data, ActorHalted):
@@ -204,5 +207,5 @@ def _use(state: GateState, event: Event, request: OutwardRequest) -> GateState:
 
 
 def _unexpired(permits: dict[int, Permit], time: str) -> dict[int, Permit]:
-    """Those that may still be used; dropping the others keeps the state bounded."""
+    """A copy with those that may still be used; dropping the others keeps the state bounded."""
     return {at: permit for at, permit in permits.items() if time < permit.expires_at}

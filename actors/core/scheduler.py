@@ -30,7 +30,7 @@ from pmagent.actors.core.integrity import Inconsistent
 from pmagent.actors.core.ledger import GATE, Cancel, EffectLedger, Unfinished
 from pmagent.contracts.control import EffectsPaused, EffectsResumed
 from pmagent.contracts.effect import EffectCancelled, EffectInterrupted, EffectTimedOut
-from pmagent.contracts.payload import Effect, OutwardRequest, effect_of
+from pmagent.contracts.payload import Effect, effect_of, is_outward
 from pmagent.events.event import Event
 
 STOP_SECONDS: Final = 10.0
@@ -346,11 +346,11 @@ class Scheduler:
         if cancelled is not None:  # decided while the request was being written, or before a crash
             self._drop(life, cancelled, actions)
         elif self._live is not None and not self._live():
-            if isinstance(data, OutwardRequest) and not data.waits:
+            if is_outward(data) and not data.waits:
                 self._drop(life, "lease", actions)
             elif life.state != "held":
                 self._move(life, "held")
-        elif isinstance(data, OutwardRequest) and (self._unread or self._shut):
+        elif (self._unread or self._shut) and is_outward(data):
             if self._shut and not data.waits:
                 self._drop(life, "paused", actions)
             elif life.state != "held":
@@ -431,7 +431,7 @@ class Scheduler:
 
 
 def _presses(life: _Life) -> bool:
-    return life.effect.attended or isinstance(life.event.data, OutwardRequest)
+    return life.effect.attended or is_outward(life.event.data)
 
 
 def _repeatable(event: Event) -> bool:

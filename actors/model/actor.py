@@ -71,9 +71,9 @@ class Gateway:
         if state.answered is not None or state.stirred:
             state = replace(state, answered=None, stirred="")
         data = event.data
+        if type(data) is OaPermitRefused:
+            return state  # of its own questions it is decided on; most are others'
         match data:
-            case OaPermitRefused():
-                return state  # of its own questions it is decided on; most are others'
             case ModelAsked():
                 return fold.asked(state, event, data)
             case OaPermitGranted(request=request):

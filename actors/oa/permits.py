@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Final
 
 from pmagent.actors.oa.policy import ACTIONS, allows
 from pmagent.actors.oa.state import PERMITS_MAX, OaActorState, Permit
@@ -100,14 +101,18 @@ def ended(state: OaActorState, event: Event, run_id: str) -> Iterator[Correlated
             yield Correlated(OaPermitRevoked(permit=position, reason="its run is over"), run_id)
 
 
+SWEEP_PERMITS: Final = 32
+"""Expired permits are dropped whenever so many more are held; a divisor of ``PERMITS_MAX``, which is never passed."""
+
+
 def live(permits: dict[int, Permit], now: str) -> dict[int, Permit]:
     """The permits that have not expired at log time ``now``."""
     return {position: permit for position, permit in permits.items() if permit.expires_at > now}
 
 
 def granted(permits: dict[int, Permit], event: Event, payload: OaPermitGranted) -> dict[int, Permit]:
-    """The live permits with the one that ``event`` granted; expired ones go when there would be too many."""
-    kept = permits if len(permits) < PERMITS_MAX else live(permits, event.time)
+    """The live permits with the one that ``event`` granted; expired ones go now and then, for each grant copies all."""
+    kept = permits if len(permits) % SWEEP_PERMITS else live(permits, event.time)
     return kept | {event.position: _permit(event, payload)}
 
 

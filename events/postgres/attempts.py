@@ -1,4 +1,4 @@
-"""The table of attempts in PostgreSQL (see ``pmagent.events.attempts``)."""
+"""The table of attempts, and the line to a device elsewhere, in PostgreSQL (see ``pmagent.events.attempts``)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from pmagent.events.attempts import AttemptRow, Claimed, Offering, TableRefused, TableUnreachable
+from pmagent.events.attempts import AttemptRow, Claimed, Letter, Offering, TableRefused, TableUnreachable
 from pmagent.events.errors import PmagentError
 from pmagent.events.postgres.address import Address
 from pmagent.events.postgres.checks import check_server
@@ -18,6 +18,9 @@ PIECE_BYTES: Final = 256 * 1024
 
 _ANSWER_SECONDS: Final = 10.0
 """So long a step of an attempt has to be acknowledged; then nobody knows what became of it."""
+
+_LETTER_SECONDS: Final = 2.0
+"""So long a letter may take: by then the lease of the line is over."""
 
 _ROWS: Final = b"""
 SELECT a.position, a.state, a.epoch, a.claim, a.worker, a.renewals, a.stop,
@@ -43,6 +46,12 @@ _JOIN: Final = b"SELECT pm.join_workers($1, $2, $3, $4)"
 _TAKE_LOAD: Final = b"SELECT pm.take_load($1, $2, $3)"
 _PUT: Final = b"SELECT pm.put_output($1, $2, $3, $4)"
 _REPORT: Final = b"SELECT pm.report($1, $2)"
+_BEGIN_LINE: Final = b"SELECT pm.begin_line($1, $2, $3, $4, $5)"
+_END_LINE: Final = b"SELECT pm.end_line($1, $2, $3)"
+_CLAIM_LINE: Final = b"SELECT log FROM pm.claim_line($1, $2, $3)"
+_LETTER: Final = b"SELECT sign, first, content, confirmed, why FROM "
+_HOLD_LINE: Final = _LETTER + b"pm.hold_line($1, $2, $3, $4, $5, $6, $7)"
+_CARRY_LINE: Final = _LETTER + b"pm.carry_line($1, $2, $3, $4, $5, $6)"
 
 
 class _Line:
@@ -55,7 +64,9 @@ class _Line:
         self._lock = threading.Lock()
         self._session: Session | None = None
 
-    def ask(self, sql: bytes, *given: object, commits: bool = False) -> list[tuple[Any, ...]]:
+    def ask(
+        self, sql: bytes, *given: object, commits: bool = False, seconds: float = _ANSWER_SECONDS
+    ) -> list[tuple[Any, ...]]:
         """Run one statement; ``commits``: what it did counts only as durable as promised. Raises TableUnreachable,
         TableRefused."""
         with self._lock:
@@ -64,8 +75,8 @@ class _Line:
                     self._permit()
                     self._session = next(sessions(self._address))
                 if commits:
-                    return committed(self._session, self._replicated, sql, *given, seconds=_ANSWER_SECONDS)
-                return self._session.ask(sql, *given, seconds=_ANSWER_SECONDS)
+                    return committed(self._session, self._replicated, sql, *given, seconds=seconds)
+                return self._session.ask(sql, *given, seconds=seconds)
             except Broken as broken:
                 self.close()
                 raise TableUnreachable(f"the attempts in {self._address} are not reached: {broken}") from broken
@@ -148,6 +159,23 @@ class PostgresHolderTable:
                 following = n + 1
                 yield piece
 
+    def begin_line(self, life: str, role: str, worker: str) -> bool:
+        """See HolderTable."""
+        return bool(self._line.ask(_BEGIN_LINE, self._log, self.epoch, life, role, worker)[0][0])
+
+    def hold_line(self, life: str, letter: Letter) -> Letter | None:
+        """See HolderTable."""
+        rows = self._line.ask(_HOLD_LINE, self._log, self.epoch, life, *letter[:4], seconds=_LETTER_SECONDS)
+        return Letter(*rows[0]) if rows else None
+
+    def end_line(self, life: str) -> None:
+        """See HolderTable."""
+        self._line.ask(_END_LINE, self._log, self.epoch, life, seconds=_LETTER_SECONDS)
+
+    def close(self) -> None:
+        """See HolderTable."""
+        self._line.close()
+
 
 class PostgresWorkerTable:
     """See WorkerTable."""
@@ -187,6 +215,16 @@ class PostgresWorkerTable:
     def report(self, claim: str, result: bytes) -> str:
         """See WorkerTable."""
         return str(self._line.ask(_REPORT, claim, result, commits=True)[0][0])
+
+    def claim_line(self, claim: str, worker: str, logs: Sequence[str]) -> str | None:
+        """See WorkerTable."""
+        rows = self._line.ask(_CLAIM_LINE, claim, worker, list(logs))
+        return str(rows[0][0]) if rows else None
+
+    def carry_line(self, claim: str, letter: Letter) -> Letter | None:
+        """See WorkerTable."""
+        rows = self._line.ask(_CARRY_LINE, claim, *letter, seconds=_LETTER_SECONDS)
+        return Letter(*rows[0]) if rows else None
 
     def close(self) -> None:
         """See WorkerTable."""

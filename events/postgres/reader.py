@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
+from bisect import bisect
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from itertools import accumulate
 from time import monotonic, sleep
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -31,8 +33,9 @@ T = TypeVar("T")
 POLL_SECONDS: Final = 1.0
 """A reader that waits looks so often, also where no notification came."""
 
-AHEAD_BYTES: Final = 1 << 20
-"""A reader that goes on where its last reading ended gets so much at once from the server."""
+AHEAD_BYTES: Final = 128 * 1024
+"""A reader that goes on where its last reading ended gets so much at once from the server, which reads the next pages
+while these are checked and decoded: a page of the largest size, or several smaller ones."""
 
 OUTAGE_SECONDS: Final = 60.0
 """So long after a connection broke, another one is tried for."""
@@ -178,8 +181,9 @@ class PostgresReader:
         self._session: Session | None = None
         self._seen = Tail()
         self._log_no, self._log_id = 0, ""
-        self._ahead: tuple[int, bytes] = (0, b"")  # lines that were fetched already, and the position of the first
-        self._next = 0
+        self._ahead: list[bytes] = []  # lines that were fetched already
+        self._next = 0  # the position of the first of them
+        self._asked = 0  # from which position on the server reads more
         self._listens = False
         self._open()
 
@@ -200,15 +204,19 @@ class PostgresReader:
             end = self._seen.position
             if position > end and position > (end := self.tail().position):
                 return b""
-            start, lines = self._ahead
-            if position != start or not lines:
-                size = max(bytes_max, AHEAD_BYTES) if position == self._next else bytes_max
-                lines = self._trying(lambda: self._fetched(position, end, size))
-            cut = lines.rfind(b"\n", 0, bytes_max) + 1 or lines.find(b"\n") + 1
-            taken, rest = lines[:cut], lines[cut:]
-            self._next = position + taken.count(b"\n")
-            self._ahead = (self._next, rest)
-            return taken
+            goes_on = position == self._next
+            if not goes_on or not self._ahead:
+                size = AHEAD_BYTES if goes_on else bytes_max
+                self._ahead = self._trying(lambda: self._fetched(position, end, size, goes_on=goes_on))
+            count = bisect(list(accumulate(map(len, self._ahead))), bytes_max) or 1
+            found, self._ahead = b"".join(self._ahead[:count]), self._ahead[count:]
+            if len(found) > bytes_max:
+                cut = found.rfind(b"\n", 0, bytes_max) + 1 or found.find(b"\n") + 1
+                if cut < len(found):
+                    self._ahead.insert(0, found[cut:])
+                found = found[:cut]
+            self._next = position + found.count(b"\n")
+            return found
 
     def location(self, position: int) -> tuple[str, int]:
         """See StorageReader: the page, and the byte offset in it."""
@@ -301,16 +309,23 @@ class PostgresReader:
             raise CorruptLog(f"page that ends at {last}", 0, last, f"not an event: {error}") from error
         return Tail(last, batch, event.time, event.sum)
 
-    def _pages(self, position: int, end: int, size: int) -> list[tuple[int, int, bytes]]:
-        assert self._session is not None, "opened by _trying"
-        found = asked(self._session, _PAGES, self._log_no, position, end, _PAGES_MAX, size)
-        return [(int(first), int(last), bytes(lines)) for first, last, lines in found]
+    def _pages(self, position: int, end: int, size: int, *, posted: bool = False) -> list[tuple[int, int, bytes]]:
+        """The pages from ``position`` on; ``posted``: for which the server was asked already, unless something else
+        was asked since."""
+        session = self._session
+        assert session is not None, "opened by _trying"
+        try:
+            found = session.answer() if posted else []
+        except Failed as failed:
+            raise explained(failed, session.host) from failed
+        return found or asked(session, _PAGES, self._log_no, position, end, _PAGES_MAX, size)
 
-    def _fetched(self, position: int, end: int, size: int) -> bytes:
-        """Lines from ``position`` on, whole pages up to ``size`` bytes and one more."""
+    def _fetched(self, position: int, end: int, size: int, *, goes_on: bool) -> list[bytes]:
+        """Lines from ``position`` on, whole pages up to ``size`` bytes and one more; where the reading ``goes_on``, the
+        server is asked for the next ones."""
         found: list[bytes] = []
-        wanted = position
-        for first, last, lines in self._pages(position, end, size):
+        wanted, (posted, self._asked) = position, (self._asked, 0)
+        for first, last, lines in self._pages(position, end, size, posted=posted == position):
             if found and first != wanted:
                 break  # the next reading tells
             if not first <= wanted <= last:
@@ -320,14 +335,14 @@ class PostgresReader:
                     break
                 why = f"it does not hold {last - first + 1} whole lines"
                 raise CorruptLog(f"page {first}", 0, wanted, why)
-            found.append(lines[_offset(lines, wanted - first) :] if first < wanted else lines)
+            found.append(lines if first == wanted and last <= end else _cut(lines, wanted - first, end - first + 1))
             wanted = last + 1
         if not found:
             raise CorruptLog(f"page {position}", 0, position, "the page that holds it is missing")
-        if wanted - 1 > end:
-            joined = b"".join(found)
-            return joined[: _offset(joined, end - position + 1)]
-        return b"".join(found)
+        if goes_on and wanted <= end and self._session is not None:
+            self._session.post(_PAGES, self._log_no, wanted, end, _PAGES_MAX, AHEAD_BYTES)
+            self._asked = wanted
+        return found
 
     def _waited(self, seconds: float) -> None:
         session = self._session
@@ -341,6 +356,11 @@ class PostgresReader:
                 self._listens = True
             return  # what came before is not told of: look again
         session.notified(seconds)
+
+
+def _cut(lines: bytes, start: int, stop: int) -> bytes:
+    """The lines from number ``start`` to ``stop``, as far as there are any."""
+    return b"".join(lines.splitlines(keepends=True)[start:stop])
 
 
 def _offset(lines: bytes, count: int) -> int:

@@ -14,7 +14,7 @@ from pmagent.events.errors import PmagentError
 from pmagent.events.postgres.address import Address
 from pmagent.events.postgres.session import Broken, DatabaseRefused, Failed, Session, sessions
 
-STEPS: Final = ("schema.sql", "blobs.sql", "lease.sql", "requests.sql", "attempts.sql", "fleet.sql")
+STEPS: Final = ("schema.sql", "blobs.sql", "lease.sql", "requests.sql", "attempts.sql", "fleet.sql", "line.sql")
 """The files that lead from each version of the schema to the next."""
 
 VERSION: Final = len(STEPS)

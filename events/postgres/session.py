@@ -11,7 +11,7 @@ import os
 import select
 import socket
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from time import monotonic
 from typing import Any, Final
 
@@ -125,13 +125,9 @@ class Session:
         """Run one statement, in a transaction of its own, and return its rows. int, str, bytes and None are given;
         bytes are bytea. Raises Broken, Failed."""
         until = monotonic() + seconds
-        try:
+        with self._unbroken():
             self._send(sql, given, until)
-            result = self._collect(until)
-        except PsycopgError as error:
-            self.cut()
-            raise Broken(_line(str(error))) from error
-        return _rows(result)
+            return _rows(self._collect(until))
 
     def ask_two(
         self, first: tuple[bytes, Sequence[object]], then: tuple[bytes, Sequence[object]],
@@ -140,7 +136,7 @@ class Session:
         """Run two statements, each with what it is given, in transactions of their own, in one round trip; the second
         begins when the first is committed. Raises Broken; Failed where the first had no effect."""
         until, connection = monotonic() + seconds, self._connection
-        try:
+        with self._unbroken():
             self._clear(until)
             for sql, _ in (first, then):
                 self._prepare(sql, until)
@@ -155,9 +151,6 @@ class Session:
                 except Failed as error:  # the session goes on, so the other answer has to be taken
                     failed.append(error)
             connection.exit_pipeline_mode()
-        except PsycopgError as error:
-            self.cut()
-            raise Broken(_line(str(error))) from error
         if failed:
             raise failed[0]
         return _rows(found[0]), _rows(found[1])
@@ -166,18 +159,15 @@ class Session:
         """Run several statements, which have no parameters; one transaction unless they say otherwise. Raises Broken,
         Failed."""
         until = monotonic() + seconds
-        try:
+        with self._unbroken():
             self._clear(until)
             self._connection.send_query(sql.encode())
             self._collect(until)
-        except PsycopgError as error:
-            self.cut()
-            raise Broken(_line(str(error))) from error
 
     def post(self, sql: bytes, *given: object, seconds: float = ANSWER_SECONDS) -> None:
-        """Send a statement whose answer nobody waits for; nothing, while an earlier one has not been answered. Raises
-        Broken, Failed."""
-        try:
+        """Send a statement whose answer nobody waits for, or ``answer`` takes; nothing, while an earlier one has not
+        been answered. Raises Broken, Failed."""
+        with self._unbroken():
             if self._posted:
                 self._connection.consume_input()
                 if self._connection.is_busy():
@@ -185,14 +175,18 @@ class Session:
             self._send(sql, given, monotonic() + seconds)
             self._connection.flush()
             self._posted = True
-        except PsycopgError as error:
-            self.cut()
-            raise Broken(_line(str(error))) from error
+
+    def answer(self, seconds: float = ANSWER_SECONDS) -> list[tuple[Any, ...]]:
+        """The rows of the statement that was posted last; none, where another one was run since, or none posted. Raises
+        Broken, Failed."""
+        with self._unbroken():
+            found = self._clear(monotonic() + seconds)
+            return _rows(found) if found is not None else []
 
     def notified(self, seconds: float) -> bool:
         """Wait for a notification, for ``seconds`` at most; whether one came. Raises Broken."""
         until = monotonic() + seconds
-        try:
+        with self._unbroken():
             while True:
                 self._connection.consume_input()
                 found = False
@@ -202,9 +196,6 @@ class Session:
                     return True
                 if (left := until - monotonic()) <= 0 or not _ready(self._connection.socket, select.POLLIN, left):
                     return False
-        except PsycopgError as error:
-            self.cut()
-            raise Broken(_line(str(error))) from error
 
     def cut(self) -> None:
         """Shut the socket, so that nothing more of ours is sent, and nothing waited for."""
@@ -243,11 +234,19 @@ class Session:
         formats = [_BINARY if isinstance(one, bytes) else _TEXT for one in given]
         self._connection.send_query_prepared(self._prepared[sql], values, formats, _BINARY)
 
-    def _clear(self, until: float) -> None:
+    @contextmanager
+    def _unbroken(self) -> Iterator[None]:
+        """Raises Broken where the client library cannot go on, and then nothing more is sent or waited for."""
+        try:
+            yield
+        except PsycopgError as error:
+            self.cut()
+            raise Broken(_line(str(error))) from error
+
+    def _clear(self, until: float) -> pq.abc.PGresult | None:
         """Take the answer that nobody waited for."""
-        if self._posted:
-            self._posted = False
-            self._collect(until)
+        posted, self._posted = self._posted, False
+        return self._collect(until) if posted else None
 
     def _collect(self, until: float, syncs: int = 0) -> pq.abc.PGresult:
         """Send what is left to send, and take the last of all results (of the next one of a pipeline, where ``syncs``

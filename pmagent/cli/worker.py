@@ -22,8 +22,8 @@ from pmagent.exitcodes import Exit
 )  # fmt: skip
 def worker(app: App, what: str, join: str, config: Path, format: str) -> int:
     """Take attempts of tasks from the database that holds their logs, make each in a sandbox here, and report. The file
-    worker.toml says of which logs, with which programs, paths and hosts, and how large; nothing else is permitted. Ends
-    at SIGTERM.
+    worker.toml says of which logs, with which programs, paths and hosts, and how large; nothing else is permitted. With
+    a table [line] it carries the line of the PLA's device that is plugged in here. Ends at SIGTERM.
 
     check: look whether it could work, and do nothing."""
     from pmagent.workers.settings import read_settings
@@ -33,7 +33,9 @@ def worker(app: App, what: str, join: str, config: Path, format: str) -> int:
     if what == "check":
         check(settings)
         document = {"config": str(config), **msgspec.to_builtins(settings)}
-        text = f": {settings.name} takes attempts of {', '.join(settings.logs)}, {settings.capacity} at once"
+        takes = f"takes attempts of {', '.join(settings.logs)}, {settings.capacity} at once" if settings.tools else ""
+        line = f"carries the PLA's line for {', '.join(settings.logs)}" if settings.line is not None else ""
+        text = f": {settings.name} {' and '.join(filter(None, (takes, line)))}"
         app.output.answer(format, document, lambda: app.output.line(Styled("✓ it could work", "green"), text))
         return Exit.DONE
     log_through(app.output)

@@ -109,9 +109,10 @@ class Host:
 
     def __init__(
         self, layout: Layout, runtime: Runtime, documents: Documents, storage: Storage, blobs: Blobs,
-        resources: Resources, keeper: Keeper,
+        resources: Resources, keeper: Keeper, store: LogStore,
     ) -> None:
         self._blobs = blobs
+        self.store = store  # of the log that this process holds
         self.keeper = keeper
         """Of the registry's entry of this log."""
         self.layout = layout
@@ -368,7 +369,7 @@ async def _live(
     performed = dict.fromkeys(made, _end_adopted) if adopting else made
     live = held.live if held is not None else None
     runtime = Runtime(engine, storage, performed, intake, io, live, elsewhere)
-    host = Host(layout, runtime, documents, storage, blobs, resources, keeper)
+    host = Host(layout, runtime, documents, storage, blobs, resources, keeper, store)
     host.writer.unwritten = old.unwritten
     host.writer.must_write = must_write
     host.writer.lost.update(old.lost)

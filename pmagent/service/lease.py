@@ -6,10 +6,10 @@ import mmap
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import anyio
 
@@ -30,12 +30,25 @@ class FenceGone(PmagentError, exit_code=70):
     """The process that would end this one at the end of its lease has ended itself."""
 
 
-class FencedLease:
-    """``lease``, with a process beside this one that kills it, and with it all that it has started, if anything runs
-    when the lease ends. That one counts also while this process is stopped: between the question whether the lease is
-    live and the start of an effect, or while one runs."""
+class Lease(Protocol):
+    """As much of a lease as its fence needs; see ``pmagent.events.storage.HeldLease``."""
 
-    def __init__(self, lease: HeldLease, cells: mmap.mmap, process: subprocess.Popen[bytes]) -> None:
+    renewed: Callable[[int], None]
+
+    @property
+    def ends(self) -> int:
+        """Whatever it allows has ended by this BOOTTIME, in ns."""
+
+    def live(self) -> bool:
+        """Whether something may start now."""
+
+
+class Fence:
+    """The fence of ``lease``: a process beside this one that kills it, and with it all that it has started, if anything
+    runs when the lease ends. That one counts also while this process is stopped: between the question whether the lease
+    is live and the start of an effect, or while one runs."""
+
+    def __init__(self, lease: Lease, cells: mmap.mmap, process: subprocess.Popen[bytes]) -> None:
         self._lease = lease
         self._cells = memoryview(cells).cast("q")
         self._process = process
@@ -53,22 +66,34 @@ class FencedLease:
         self._cells[fence.RUNS] = self._runs
         return False
 
+    def check(self) -> None:
+        """Raises FenceGone where the process beside this one has ended."""
+        if self._process.poll() is not None:
+            raise FenceGone("the process that ends this one with its lease has ended", "start it again")
+
+    def _renewed(self, ends: int) -> None:
+        self._cells[fence.ENDS] = ends
+
+
+class FencedLease(Fence):
+    """The lease of the log, with its fence."""
+
+    def __init__(self, lease: HeldLease, cells: mmap.mmap, process: subprocess.Popen[bytes]) -> None:
+        super().__init__(lease, cells, process)
+        self._held = lease
+
     async def keep(self, runtime: Runtime) -> None:
         """Tell ``runtime`` how the lease stands, until cancelled. Raises FenceGone."""
         while True:
-            for change in self._lease.changes():
+            for change in self._held.changes():
                 if isinstance(change, Act):
                     runtime.leased()
                 else:
                     runtime.lapsed(over=change.over)
             self._runs = runtime.performing
             self._cells[fence.RUNS] = self._runs
-            if self._process.poll() is not None:
-                raise FenceGone("the process that ends this one with its lease has ended", "start pmagent up again")
-            await anyio.sleep(min(LOOK_SECONDS, self._lease.seconds / LOOKS_PER_LEASE))
-
-    def _renewed(self, ends: int) -> None:
-        self._cells[fence.ENDS] = ends
+            self.check()
+            await anyio.sleep(min(LOOK_SECONDS, self._held.seconds / LOOKS_PER_LEASE))
 
 
 @contextmanager
@@ -77,6 +102,19 @@ def fenced(lease: HeldLease | None) -> Iterator[FencedLease | None]:
     if lease is None:
         yield None
         return
+    with _beside(lease) as (cells, process):
+        yield FencedLease(lease, cells, process)
+
+
+@contextmanager
+def fence_of(lease: Lease) -> Iterator[Fence]:
+    """The fence of another lease, for the length of the block."""
+    with _beside(lease) as (cells, process):
+        yield Fence(lease, cells, process)
+
+
+@contextmanager
+def _beside(lease: Lease) -> Iterator[tuple[mmap.mmap, subprocess.Popen[bytes]]]:
     shared, own = os.memfd_create("pmagent-lease"), os.pidfd_open(os.getpid())
     try:
         os.ftruncate(shared, mmap.PAGESIZE)
@@ -89,7 +127,7 @@ def fenced(lease: HeldLease | None) -> Iterator[FencedLease | None]:
         os.close(shared)
         os.close(own)
     try:
-        yield FencedLease(lease, cells, process)
+        yield cells, process
     finally:
         lease.renewed = lambda _ends: None
         process.kill()

@@ -47,11 +47,19 @@ class Sizes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seconds: Annotated[int, Meta(ge=1, le=86_400, description="a number of seconds")] = 600
 
 
+class Device(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The PLA's device that is plugged into this host: its port ("": found by its USB identity), and the serial number
+    that it must have ("": whichever), as ``pla.device`` and ``pla.device_serial`` say of a daemon's own."""
+
+    device: str = ""
+    serial: str = ""
+
+
 class WorkerFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """``database``: an address without a log; ``name``: of this worker, for people; ``labels``: an attempt is taken
     that asks for none but these; ``capacity``: so many at once; ``logs``: of which logs; ``tools``: the programs;
     ``paths``: folders of this host that attempts may read; ``hosts``: that they may reach; ``folder``: where they work;
-    ``replicated``: whether what no standby has confirmed does not count."""
+    ``replicated``: whether what no standby has confirmed does not count; ``line``: the device whose line it carries."""
 
     database: str = ""
     name: _Name = ""
@@ -64,6 +72,7 @@ class WorkerFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     folder: str = "/var/lib/pmagent-worker"
     replicated: bool = True
     sizes: Sizes = Sizes()
+    line: Device | None = None
 
 
 def read_settings(path: Path, join: str = "") -> WorkerFile:
@@ -86,9 +95,10 @@ def read_settings(path: Path, join: str = "") -> WorkerFile:
         made, database=join or made.database, name=made.name or re.sub("[^A-Za-z0-9.-]", "-", socket.gethostname())[:63]
     )
     for name, lack in (("database", "no database"), ("logs", "no log"), ("tools", "no program")):
-        if not getattr(made, name):
+        if not getattr(made, name) and not (name == "tools" and made.line is not None):
             raise BadWorker(f"{path} names {lack}", f"write {name} = …; nothing else is permitted")
-    for one in (*made.paths, made.folder):
+    ports = [made.line.device] if made.line is not None and made.line.device else []
+    for one in (*made.paths, *ports, made.folder):
         if os.path.normpath(one) != one or not os.path.isabs(one):
             raise BadWorker(f"{path}: {one} is no absolute, normal path", "write it from / on, without . and ..")
     return made

@@ -30,6 +30,7 @@ from pmagent.events.errors import PmagentError
 from pmagent.events.evidence import worker_table
 from pmagent.events.lease import SECOND
 from pmagent.workers import box
+from pmagent.workers.line import carry_lines
 from pmagent.workers.settings import BadWorker, WorkerFile, refusal
 from pmagent.workers.wish import BadLoad, Told, Wish, boottime, unpack
 
@@ -334,8 +335,11 @@ async def _work(settings: WorkerFile) -> None:
             stopping.set()
 
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(kept, partial(_present, settings, stopping))
-        for _ in range(settings.capacity):
+        if settings.tools:
+            tasks.start_soon(kept, partial(_present, settings, stopping))
+        if settings.line is not None:
+            tasks.start_soon(kept, partial(carry_lines, settings, stopping))
+        for _ in range(settings.capacity if settings.tools else 0):
             tasks.start_soon(kept, Place(settings, stopping).go)
     if failures:
         raise failures[0]

@@ -114,7 +114,9 @@ class PlaSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     environment and the workspace's file: nobody who only talks to a daemon loosens them. Policies and
     limits are those of ``CredentialPolicy`` and ``ModelLimits``; a test holds them together."""
 
-    device: Annotated[str, Meta(description="the device's port; without one it is found by its USB identity")] = ""
+    device: Annotated[
+        str, Meta(description="the device's port, or worker:ROLE/NAME; without one it is found by its USB identity")
+    ] = ""
     device_serial: Annotated[str, Meta(description="the USB serial number that the device must have")] = ""
     layout: Annotated[
         Literal["", "us", "uk", "de", "fr", "es", "it", "se", "no", "dk", "fi", "ch-de", "ch-fr"],

@@ -166,6 +166,7 @@ class JobDocuments(Generic[V]):
     def __init__(self, kept: int, weight: int) -> None:
         self._kept = kept
         self._weight = weight
+        self._alone = frozenset((LogCreated, Pruned, self.request))  # what is heeded without a job that it is about
 
     def begun(self, event: Event, sum: str) -> V:
         """The job that ``event`` asks for."""
@@ -190,13 +191,13 @@ class JobDocuments(Generic[V]):
     def evolve(self, state: JobsView[V], event: Event, sum: str) -> JobsView[V]:
         """The view after ``event``, whose line's sum is ``sum``."""
         data = event.data
+        known = state.jobs.get(getattr(data, self.id_field, event.correlation))
+        if known is None and type(data) not in self._alone:
+            return state
         if isinstance(data, LogCreated):
             return self.state(data.log_id)  # type: ignore[no-any-return]
         if isinstance(data, Pruned):
             return self._without(state, {one.job_id for one in data.jobs}.intersection(state.ended))
-        known = state.jobs.get(getattr(data, self.id_field, event.correlation))
-        if known is None and not isinstance(data, self.request):
-            return state
         gone: list[V] = []
         if isinstance(data, self.request) and (known is None or known.over):
             gone = [] if known is None else [known]

@@ -17,7 +17,7 @@ from pmagent.actors.core.actor import Performers
 from pmagent.core import Effect, Event, Io, Payload, event_type, live
 from pmagent.events.postgres.address import parse_address
 from pmagent.events.postgres.store import PostgresLog
-from pmagent.service.lease import FencedLease
+from pmagent.service.lease import Fence
 
 Kind = Literal["once", "attended", "again"]
 
@@ -92,9 +92,9 @@ def performers(acts: Path, how: Callable[..., object] = act) -> Performers:
 
 def stop_at_check(where: Literal["before", "after"], number: int) -> None:
     """Stop this process before or after the ``number``-th time that it finds its lease live."""
-    ask, seen = FencedLease.live, count(1)
+    ask, seen = Fence.live, count(1)
 
-    def asked(self: FencedLease) -> bool:
+    def asked(self: Fence) -> bool:
         is_it = self._lease.live() and next(seen) == number
         if is_it and where == "before":
             os.kill(os.getpid(), signal.SIGSTOP)
@@ -103,7 +103,7 @@ def stop_at_check(where: Literal["before", "after"], number: int) -> None:
             os.kill(os.getpid(), signal.SIGSTOP)
         return found
 
-    FencedLease.live = asked  # type: ignore[method-assign]
+    Fence.live = asked  # type: ignore[method-assign]
 
 
 def hold(place: str, acts: Path, kind: Kind, out: int, *, on: bool = False) -> None:

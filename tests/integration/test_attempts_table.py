@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pmagent.events.attempts import HolderTable, Offering, TableRefused, TableUnreachable, WorkerTable
+from pmagent.events.attempts import HolderTable, Letter, Offering, TableRefused, TableUnreachable, WorkerTable
 from pmagent.events.evidence import worker_table
 from pmagent.events.postgres.store import PostgresLog
 from tests.support.postgres import READER, SECONDS, WRITER, Server, one_server
@@ -200,3 +200,33 @@ def test_a_writer_of_another_log_takes_no_step_and_a_superuser_is_no_worker(serv
         reading.claim("x", "w", (), [name_of(store)])
     with closing(demanding), pytest.raises(Exception, match="synchronous_standby_names"):
         demanding.check()
+
+
+def test_the_line_to_a_device_is_that_of_one_worker_and_of_one_holder(
+    server: Server, store: PostgresLog, held: HolderTable, worker: WorkerTable
+) -> None:
+    name, letter = name_of(store), Letter(1, 0, b"to the device", 0)
+    with closing(worker_table(str(server.address(role="others")), replicated=False)) as stranger:
+        assert held.begin_line("first", HANDS, "bench")
+        assert stranger.claim_line("theirs", "bench", [name]) is None, "another role with the same name"
+        assert worker.claim_line("mine", "else", [name]) is None
+        assert worker.claim_line("mine", "bench", ["another"]) is None
+        assert worker.claim_line("mine", "bench", [name]) == name
+        assert worker.claim_line("twin", "bench", [name]) is None, "another worker of the same role and name"
+        assert held.hold_line("first", letter) == Letter(0, 0, b"", 0)
+        assert stranger.carry_line("mine", letter) is None, "whoever knows the claim is not who made it"
+        assert worker.carry_line("mine", Letter(7, 0, b"from it", 13, "why")) == letter
+        assert held.hold_line("first", letter) == Letter(7, 0, b"from it", 13, "why")
+        assert server.sql("SET ROLE hands; SELECT has_table_privilege('pm.line', 'SELECT')") == "f"
+    assert held.begin_line("second", HANDS, "bench")
+    assert worker.carry_line("mine", letter) is None, "that life is over"
+    assert held.hold_line("first", letter) is None
+    assert worker.claim_line("again", "bench", [name]) == name
+    server.sql(f"UPDATE pm.log SET epoch = epoch + 1 WHERE name = '{name}'")
+    assert worker.carry_line("again", letter) is None, "another holder has the log"
+    assert held.hold_line("second", letter) is None
+    assert not held.begin_line("third", HANDS, "bench")
+
+
+def test_letters_of_a_line_reach_no_standby(server: Server) -> None:
+    assert server.sql("SELECT relpersistence FROM pg_class WHERE oid = 'pm.line'::regclass") == "u"

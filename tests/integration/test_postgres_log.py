@@ -9,6 +9,8 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from pmagent.events.errors import CorruptLog, OutcomeUnknown, PmagentError
 from pmagent.events.event import Tail
@@ -16,6 +18,7 @@ from pmagent.events.postgres import reader as reader_module
 from pmagent.events.postgres import storage as storage_module
 from pmagent.events.postgres.address import Address
 from pmagent.events.postgres.checks import Unsafe
+from pmagent.events.postgres.reader import PostgresReader
 from pmagent.events.postgres.session import DatabaseRefused, Unreachable
 from pmagent.events.postgres.store import PostgresLog
 from pmagent.events.reader import events
@@ -36,6 +39,22 @@ def log(server: Server, tmp_path: Path) -> PostgresLog:
     made = PostgresLog(server.new_log(), tmp_path, replicated=False)
     fill(made, (1, 3, 1))
     return made
+
+
+@pytest.fixture(scope="module")
+def many(server: Server, tmp_path_factory: pytest.TempPathFactory) -> tuple[PostgresLog, list[bytes]]:
+    """A log of ten pages, and its lines."""
+    log = PostgresLog(server.new_log(), tmp_path_factory.mktemp("many"), replicated=False)
+    fill(log, (1, 3, 1, 1, 2, 5, 1, 4, 1))
+    with closing(log.reader()) as reader:
+        return log, reader.read(1).splitlines(keepends=True)
+
+
+def all_lines(reader: PostgresReader, position: int, size: int) -> Iterator[bytes]:
+    """The lines from ``position`` on, read in pieces of ``size`` bytes."""
+    while found := reader.read(position, size):
+        yield found
+        position += found.count(b"\n")
 
 
 def fill(log: PostgresLog, batches: tuple[int, ...]) -> list[Tail]:
@@ -249,6 +268,38 @@ def test_a_reader_is_woken_by_what_is_written(
             writer = BatchWriter(storage)
             until(lambda: writer.write([draft(storage.tail().position)]) is not None and not woken.is_alive(), "woken")
         woken.join()
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    ahead=st.integers(1, 3000),
+    readings=st.lists(
+        st.tuples(st.just(0) | st.integers(1, 24), st.integers(1, 2000), st.sampled_from(("", "tail", "location"))),
+        max_size=12,
+    ),
+)
+def test_lines_are_the_same_in_whatever_order_they_are_read(
+    many: tuple[PostgresLog, list[bytes]], monkeypatch: pytest.MonkeyPatch, ahead: int,
+    readings: list[tuple[int, int, str]],
+) -> None:  # fmt: skip
+    """Position 0: where the reading before ended; so pages are asked for ahead, and used there and nowhere else."""
+    log, lines = many
+    monkeypatch.setattr(reader_module, "AHEAD_BYTES", ahead)
+    with closing(log.reader()) as reader:
+        following = 1
+        for position, size, meanwhile in readings:
+            start = min(position or following, len(lines))
+            read = reader.read(start, size)
+            count = read.count(b"\n")
+            assert count > 0
+            assert read == b"".join(lines[start - 1 : start - 1 + count])
+            assert count == 1 or len(read) <= size
+            following = start + count
+            if meanwhile == "tail":
+                assert reader.tail().position == len(lines)
+            elif meanwhile:
+                assert reader.location(start)[0].startswith("page ")
+        assert b"".join(all_lines(reader, 1, 300)) == b"".join(lines)
 
 
 def test_a_reader_goes_on_when_the_server_was_started_again(server: Server, log: PostgresLog) -> None:

@@ -17,7 +17,8 @@ from pmagent.workspace.trust import accept
 from pmagent.workspace.user_registry import Registry
 from tests.support.commands import clean_environment, invoke, pmagent, spawn
 from tests.support.daemons import running
-from tests.support.postgres import Server, one_server
+from tests.support.effort import by_night
+from tests.support.postgres import Server, one_server, programs, run, with_rights
 
 NO, USAGE, CORRUPT, UNREACHABLE, SECURITY = 1, 2, 4, 5, 7
 
@@ -209,3 +210,36 @@ def test_an_older_server_that_has_all_events_is_found_by_its_age(there: Path, se
     assert "is older than the log that was here" in refused.errors
     assert spawn("log", "accept-restore", "--yes", cwd=there).code == 0
     assert spawn("oa", "snapshot", cwd=there).code == 0
+
+
+def upgraded(server: Server) -> None:
+    """Put the server's data into a new cluster, as an upgrade to another release does."""
+    run("pg_ctl", "-D", server.data, "-m", "fast", "-w", "stop")
+    new, old = server.folder / "new", server.folder / "old"
+    run("initdb", "-D", new, "-U", "postgres", "-A", "trust", "--data-checksums", "--no-sync", "-E", "UTF8")
+    command = ("pg_upgrade", "-d", server.data, "-D", new, "-B", programs(), "-U", "postgres", "-s", server.folder)
+    subprocess.run(
+        with_rights((*command, "-b", programs())), cwd=server.folder, check=True, capture_output=True, timeout=600
+    )
+    server.data.rename(old)
+    new.rename(server.data)
+    server.configure()
+    server.start()
+
+
+@by_night
+def test_a_log_whose_server_was_upgraded_is_adopted_and_goes_on(there: Path, server: Server) -> None:
+    assert spawn("boot", "oa", cwd=there).code == 0
+    before = spawn("log", "stat", "--format", "json", cwd=there).document
+    system = server.sql("SELECT system_identifier FROM pg_control_system()")
+    upgraded(server)
+    assert server.sql("SELECT system_identifier FROM pg_control_system()") != system
+    refused = spawn("oa", "snapshot", cwd=there)
+    assert refused.code == SECURITY, "by what the server says of itself it is another one"
+    assert "pmagent log adopt" in refused.errors
+    assert spawn("log", "adopt", "--yes", cwd=there).code == 0
+    assert spawn("oa", "snapshot", cwd=there).code == 0
+    after = spawn("log", "stat", "--format", "json", cwd=there).document
+    assert (after["log_id"], after["events"] > before["events"]) == (before["log_id"], True)
+    for command in (("log", "verify"), ("replay",), ("rebuild", "--check")):
+        assert spawn(*command, cwd=there).code == 0, command

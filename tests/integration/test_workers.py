@@ -335,3 +335,49 @@ def test_what_is_left_of_a_killed_worker_is_cleared_away_and_no_other_works_in_i
         second = Worker(server, tmp_path / "one", lab)
         assert second.process.wait(60) == 2
         assert "another worker works in" in second.said()
+
+
+@by_night
+def test_a_worker_that_is_killed_in_the_middle_of_what_it_sends_leaves_nothing_of_it(
+    lab: Path, server: Server, tmp_path: Path
+) -> None:
+    sent = "SELECT coalesce(sum(octet_length(bytes)), 0) FROM pm.output"
+    script = "for n in 1 2 3 4; do head -c 60000000 /dev/zero > $ARTIFACTS/$n; done; exit 0"
+    with short_lease(lab, 3), working(server, tmp_path / "one", lab, sizes={"output_mib": 512}) as worker:
+        with running_plan(lab, task("large", script)) as run:
+            until(lambda: int(server.sql(sent)) > 2**22, "a part of it is there")
+            worker.kill()
+            assert run.result().code == 1
+        until(lambda: server.sql(sent) == "0", "the part is removed")
+    assert [one["reason"] for one in logged(lab, "effect.interrupted")] == ["worker lost"]
+    assert not logged(lab, "task.exited")
+    assert rows(server) == []
+    assert spawn("log", "verify", cwd=lab).code == 0
+
+
+@by_night
+def test_workers_with_one_name_make_each_attempt_once_and_none_reports_for_another(
+    lab: Path, server: Server, tmp_path: Path
+) -> None:
+    server.sql("CREATE ROLE others LOGIN; GRANT pm_worker TO others")
+    theirs = str(server.address(role="others"))
+    with (
+        short_lease(lab, 3), working(server, tmp_path / "a" / "same", lab) as one,
+        working(server, tmp_path / "b" / "same", lab) as two,
+        working(server, tmp_path / "c" / "same", lab, address=theirs) as three,
+    ):  # fmt: skip
+        assert ran(lab, *(task(f"t{n}", f"echo {n}") for n in range(9))).code == 0
+        claimed = [worker.claims() for worker in (one, two, three)]
+        assert sum(claimed) == 9
+        for worker in (two, three):
+            assert worker.stop() == 0
+        with running_plan(lab, task("long", "sleep 317; exit 0")) as run:
+            until(lambda: bool(sleepers("317")), "it sleeps")
+            (claim,) = rows(server, "claim")
+            forging = f"SET SESSION AUTHORIZATION others; SELECT pm.report('{claim}', 'forged')"
+            assert server.sql(forging) == "", "whoever knows a claim is not who made it"
+            assert rows(server) == ["claimed"]
+            one.kill()
+            assert run.result().code == 1
+    assert len(logged(lab, "task.exited")) == 9
+    assert [one["reason"] for one in logged(lab, "effect.interrupted")] == ["worker lost"]

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import anyio
+import anyio.lowlevel
 from anyio.abc import ByteReceiveStream, Process
 
 from pmagent.actors.pla.line.discovery import PortUnusable, Wanted
-from pmagent.actors.pla.line.holding import Line
+from pmagent.actors.pla.line.holding import Elsewhere, Line
 from pmagent.actors.pla.wire.messages import Check
 from pmagent.contracts.hid import HidLeaseRequested, HidLinked, HidLost
 from pmagent.contracts.payload import Payload
@@ -159,12 +160,15 @@ class Held:
 
 
 @asynccontextmanager
-async def held(path: Path, serial: str = "", check: Check | None = None, **contract: str) -> AsyncIterator[Held]:
-    """A line to what is at ``path``, let go of in the end."""
+async def held(
+    path: Path, serial: str = "", check: Check | None = None, elsewhere: Elsewhere | None = None, **contract: str
+) -> AsyncIterator[Held]:
+    """A line to what is at ``path``, or to what ``elsewhere`` opens, let go of in the end."""
     line = Line(check=check, **contract) if check is not None else Line(**contract)  # type: ignore[arg-type]
     holder = Held(line)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(line.run, Wanted(str(path), serial), holder.append, holder.troubles.add)
+        given = Wanted(str(path), serial), holder.append, holder.troubles.add, anyio.lowlevel.checkpoint, elsewhere
+        tasks.start_soon(line.run, *given)
 
         def renew(boot_id: str) -> None:
             tasks.start_soon(line.perform, event(HidLeaseRequested(boot_id=boot_id)), None, TIME)

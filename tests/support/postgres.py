@@ -69,10 +69,11 @@ def programs() -> Path:
 
 def run(*command: str | Path, check: bool = True) -> subprocess.CompletedProcess[str]:
     """Run one of PostgreSQL's programs, as a user that it accepts."""
-    return subprocess.run(_as_server(command), capture_output=True, text=True, check=check, timeout=SECONDS, cwd="/")
+    return subprocess.run(with_rights(command), capture_output=True, text=True, check=check, timeout=SECONDS, cwd="/")
 
 
-def _as_server(command: tuple[str | Path, ...]) -> list[str]:
+def with_rights(command: tuple[str | Path, ...]) -> list[str]:
+    """A command line that runs one of PostgreSQL's programs as a user that it accepts."""
     words = [str(programs() / command[0]), *map(str, command[1:])]
     if os.getuid() != 0:
         return words
@@ -331,8 +332,8 @@ class Proxy:
         self._listener.bind(str(folder / ".s.PGSQL.5432"))
         self._listener.listen()
         self._lock = threading.Lock()
-        self._carries = threading.Event()
-        self._carries.set()
+        self._carries = threading.Event(), threading.Event()
+        self.speak()
         self._open: list[socket.socket] = []
         self._threads = [threading.Thread(target=self._accept)]
         self._threads[0].start()
@@ -349,13 +350,15 @@ class Proxy:
         """From now on, note what is carried, and cut nothing."""
         self.arm(0, 1 << 60)
 
-    def silence(self) -> None:
-        """From now on nothing arrives, either way, and nobody is told so."""
-        self._carries.clear()
+    def silence(self, *ways: int) -> None:
+        """From now on nothing arrives, either way or those ``ways``, and nobody is told so."""
+        for way in ways or (0, 1):
+            self._carries[way].clear()
 
     def speak(self) -> None:
         """The held-back bytes arrive."""
-        self._carries.set()
+        for one in self._carries:
+            one.set()
 
     @property
     def is_cut(self) -> bool:
@@ -402,7 +405,7 @@ class Proxy:
     def _carry(self, way: int, given: socket.socket, taken: socket.socket) -> None:
         with suppress(OSError):
             while data := given.recv(65536):
-                self._carries.wait()
+                self._carries[way].wait()
                 with self._lock:
                     kept = len(data)
                     if self._cut is not None and self._cut[0] == way:

@@ -9,6 +9,7 @@ result: its dependents are freed or given up, and those that are ready start in 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 import msgspec
 from msgspec import UNSET
@@ -59,6 +60,10 @@ COORDINATOR = "coordinator"
 """The actor's name: the holder of the planner's permits."""
 
 
+_BEGINNINGS: Final = frozenset((DaemonStarted, RunRequested))
+"""Without a run nothing else is heeded."""
+
+
 class CoordinatorState(msgspec.Struct, frozen=True):
     """Open runs by id; ``live``: whether what runs now takes runs up."""
 
@@ -83,7 +88,7 @@ class Coordinator:
     def evolve(self, state: CoordinatorState, event: Event) -> CoordinatorState:
         """Fold an input or a decision of its own."""
         data = event.data
-        if not state.runs and not isinstance(data, DaemonStarted | RunRequested):
+        if not state.runs and type(data) not in _BEGINNINGS:
             return state  # the ends of what others have asked for
         match data:
             case DaemonStarted(surface=surface):

@@ -112,14 +112,14 @@ class Orchestrator:
     def evolve(self, state: OrchestratorState, event: Event) -> OrchestratorState:
         """Fold an input or a decision of its own."""
         data = event.data
+        if type(data) is OaPermitRefused:
+            return state  # decided on
         match data:
             case OaPermitGranted(request=request):
                 known = state.runs.get(event.correlation)
                 if known is None or known.asked != request or known.request.form is UNSET:
                     return state  # most are others'; of the first form, what is decided on it is folded
                 return _with(state, replace(known, doing="running", asked=0, permit=event.position))
-            case OaPermitRefused():
-                return state  # decided on
             case RunRequested(run_id=run_id) if _objection(state, data) is None:
                 timer = 0 if data.form is UNSET else event.position
                 over = ends_at(event)

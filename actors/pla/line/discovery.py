@@ -28,6 +28,10 @@ _PATTERNS: Final = ("/dev/ttyACM*", "/dev/ttyUSB*")
 """CDC devices of Linux, and adapters. Where there is neither, nothing else is looked at."""
 
 
+WORKER: Final = "worker:"
+"""How ``pla.device`` begins for a device that is plugged into a worker's host: ``worker:ROLE/NAME``."""
+
+
 class PortUnusable(PmagentError):
     """There is no port to open, or not this one. ``code``: missing, several, another, taken, denied or failed."""
 
@@ -57,6 +61,17 @@ class Wanted(msgspec.Struct, frozen=True):
     serial: str = ""
 
 
+def of_worker(path: str) -> tuple[str, str]:
+    """The database role and the name of the worker whose device ``path`` is; ("", ""): it is plugged in here. Raises
+    PortUnusable."""
+    if not path.startswith(WORKER):
+        return "", ""
+    role, _, name = path.removeprefix(WORKER).partition("/")
+    if not role or not name:
+        raise PortUnusable("failed", f"{path} names no worker", "pla.device = worker:ROLE/NAME")
+    return role, name
+
+
 def require_pyserial() -> None:
     """The libraries that list and open ports are the extra ``pla``. Raises PortUnusable where they are missing."""
     if find_spec("serial") is None or find_spec("serial_asyncio") is None:
@@ -81,6 +96,8 @@ def attached_at(path: str) -> Attached:
 
 def find(wanted: Wanted) -> Attached:
     """The port to open. Blocking. Raises PortUnusable."""
+    if any(of_worker(wanted.path)):
+        raise PortUnusable("missing", f"{wanted.path} is plugged into another host", "pmagent up links it")
     if wanted.path:
         return held_to(wanted, attached_at(wanted.path), lasting=os.path.islink(wanted.path))
     return chosen(wanted, attached())

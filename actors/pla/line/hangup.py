@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
-from pmagent.actors.pla.line.discovery import PortUnusable
+from pmagent.actors.pla.line.discovery import WORKER, PortUnusable
 
 _PIDFD_GETFD: Final = 438
 _SPEEDS: Final = slice(4, 6)
@@ -27,6 +27,8 @@ _SPEEDS: Final = slice(4, 6)
 def hang_up(path: str, holder: int) -> str:
     """Hang up the terminal at ``path``, which the process ``holder`` has open, and throw away what has not left it; the
     terminal's own name. Blocking, but waits for nobody. Raises PortUnusable."""
+    if path.startswith(WORKER):
+        raise PortUnusable("another", f"{path} is carried by a worker", "it lets go of the device within 2 s")
     try:
         device = os.stat(path).st_rdev
         theirs = next((number for number, found in _open_in(holder) if found == device), None)

@@ -10,16 +10,16 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 import anyio
 import anyio.lowlevel
 import anyio.to_thread
 
-from pmagent.actors.pla.line.discovery import Attached, PortUnusable, Wanted, find, require_pyserial
+from pmagent.actors.pla.line.discovery import PortUnusable, Wanted, find, require_pyserial
 from pmagent.actors.pla.wire.answers import KnownExecution
 from pmagent.actors.pla.wire.conversations import Conversations
-from pmagent.actors.pla.wire.exchanges import Exchange, exchange, goodbye, without_device
+from pmagent.actors.pla.wire.exchanges import Exchange, exchange, goodbye, masked_elsewhere, without_device
 from pmagent.actors.pla.wire.host import HostLink
 from pmagent.actors.pla.wire.messages import Check, Problem
 from pmagent.actors.pla.wire.reports import Reporter
@@ -30,12 +30,33 @@ from pmagent.contracts.pla_schemas import CONTRACT_HASH
 from pmagent.events.event import Event
 from pmagent.events.log import now as log_time
 
-if TYPE_CHECKING:
-    from pmagent.actors.pla.line.port import Port
-
 Answers = Callable[[], Awaitable[None]]
 """Returns when the engine answers."""
 OnFact = Callable[[Payload], Awaitable[None]]
+
+
+class Port(Protocol):
+    """An open port; see ``pmagent.actors.pla.line.port``."""
+
+    path: str
+    ended: bool
+
+    def take(self) -> bytes:
+        """The bytes that have come."""
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether more may be written."""
+
+    def write(self, data: bytes) -> None:
+        """Write; to be called when ``is_clear``."""
+
+    async def close(self) -> None:
+        """Close it; what has not left is thrown away."""
+
+
+Elsewhere = Callable[[Callable[[], None]], Awaitable[Port]]
+"""Opens the port of a device that is plugged into another host; see ``open_port``. Raises PortUnusable."""
 
 TICK_SECONDS: Final = 0.25
 """Between two looks at whether the engine answers, while a lease is renewed."""
@@ -183,6 +204,7 @@ class Line:
         self._awake = anyio.Event()
         self._reporter = Reporter()
         self._facts = _Facts()
+        self._elsewhere: Elsewhere | None = None
         self.trouble: PortUnusable | None = None
 
     @property
@@ -198,6 +220,8 @@ class Line:
         session = self._session
         if session is None:
             return without_device(event)
+        if plain is not None and self._elsewhere is not None:
+            return masked_elsewhere(event)
         number, outcome = session.begin(exchange(event, plain, now))
         self._wake()
         try:
@@ -212,11 +236,12 @@ class Line:
 
     async def run(
         self, wanted: Wanted, on_fact: OnFact, on_trouble: Callable[[PortUnusable], None],
-        answers: Answers = anyio.lowlevel.checkpoint,
+        answers: Answers = anyio.lowlevel.checkpoint, elsewhere: Elsewhere | None = None,
     ) -> None:  # fmt: skip
-        """Hold the line until cancelled. ``on_fact`` gets each fact, one after the other; ``on_trouble`` hears why
-        there is no link, whenever that changes. While the engine does not return from ``answers`` no lease is
-        renewed."""
+        """Hold the line until cancelled; ``elsewhere`` opens that to a device of another host. ``on_fact`` gets each
+        fact, one after the other; ``on_trouble`` hears why there is no link, whenever that changes. While the engine
+        does not return from ``answers`` no lease is renewed."""
+        self._elsewhere = elsewhere
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._facts.tell, on_fact)
             tasks.start_soon(self._look_after, answers)
@@ -226,8 +251,7 @@ class Line:
                 began = anyio.current_time()
                 longest = PAUSE_SECONDS_MAX
                 try:
-                    found = await anyio.to_thread.run_sync(find, wanted)
-                    await self._hold(found, wanted)
+                    await self._hold(*await self._opened(wanted))
                 except PortUnusable as trouble:
                     if trouble.code == "missing":
                         longest = ABSENT_SECONDS_MAX
@@ -250,18 +274,22 @@ class Line:
                 self._wake()
             await anyio.sleep(TICK_SECONDS)
 
-    async def _hold(self, found: Attached, wanted: Wanted) -> None:
-        """One link, from opening the port to its loss. Raises PortUnusable when the device was never greeted."""
+    async def _opened(self, wanted: Wanted) -> tuple[Port, str]:
+        """The port, open, and the id that the device has to tell, where USB does not. Raises PortUnusable."""
+        if self._elsewhere is not None:
+            return await self._elsewhere(self._wake), wanted.serial
+        found = await anyio.to_thread.run_sync(find, wanted)
         require_pyserial()
         from pmagent.actors.pla.line.port import open_port  # only who opens a port needs pyserial
 
-        port = await open_port(found.path, self._wake)
-        # The device has to tell its id where USB does not.
-        device_id = "" if found.serial else wanted.serial
+        return await open_port(found.path, self._wake), "" if found.serial else wanted.serial
+
+    async def _hold(self, port: Port, device_id: str) -> None:
+        """One link, to its loss. Raises PortUnusable when the device was never greeted."""
         link = HostLink(*self._contract, first=int(time.time() * 10) % NUMBERS + 1, device_id=device_id)
         session = _Session(port, link)
         try:
-            self._reporter.begin(found.path)
+            self._reporter.begin(port.path)
             link.begin(anyio.current_time(), log_time())
             self._session = session
             await self._drive(session)
@@ -271,7 +299,7 @@ class Line:
                 await self._leave(session)
         if link.lost is not None and not self._reporter.greeted:
             hint = "is this the device? pmagent pla device tells what is there"
-            raise PortUnusable("another", f"{found.path}: {link.lost.text}", hint)
+            raise PortUnusable("another", f"{port.path}: {link.lost.text}", hint)
 
     def _wake(self) -> None:
         self._awake.set()

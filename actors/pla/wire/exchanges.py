@@ -113,6 +113,12 @@ def without_device(event: Event) -> HidSilent:
     return _silent(event.position, asked, Unanswered(sent=False, code="no_device", text="no device is linked"))
 
 
+def masked_elsewhere(event: Event) -> HidRefused:
+    """The outcome of a request with text that is masked in the log, for a device of another host."""
+    text = "text that is masked in the log is not sent through its database: plug the device into the daemon's host"
+    return HidRefused(request=event.position, boot_id=event.data.boot_id, code="masked", text=text)
+
+
 def goodbye() -> Exchange:
     """The last conversation before the line is let go: disarm whatever there is."""
     return _disarm(0, HidDisarmRequested(boot_id="", why="the line is let go"))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from pmagent.events.commit import Committer
+from pmagent.events.commit import WORK_SECONDS, Committer
 from pmagent.events.event import Event, Tail
 from pmagent.events.memory import MemoryStorage
 from pmagent.events.reader import events
@@ -18,8 +18,8 @@ from tests.support.logs import draft, moment
 class Submitting:
     """A committer over memory; each submission's token is its number."""
 
-    def __init__(self) -> None:
-        self.storage = MemoryStorage()
+    def __init__(self, storage: MemoryStorage | None = None) -> None:
+        self.storage = storage or MemoryStorage()
         self.committer = Committer(self.storage)
         self._sequencer = Sequencer(Tail())
         self._count = 0
@@ -95,3 +95,41 @@ def test_nothing_is_written_when_nothing_waits(submitting: Submitting) -> None:
     assert durable is not None
     assert (list(durable.sums), durable.tail) == ([], Tail())
     assert submitting.storage.tail() == Tail()
+
+
+class Elsewhere(MemoryStorage):
+    """A storage on another machine, which takes ``seconds`` for a batch."""
+
+    is_local = False
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self._seconds, self._now = seconds, 0.0
+
+    def steady(self) -> float:
+        """The clock."""
+        return self._now
+
+    def append_batch(self, expected: Tail, lines: Sequence[bytes], tail: Tail) -> None:
+        """See Storage."""
+        super().append_batch(expected, lines, tail)
+        self._now += self._seconds
+
+
+@each("seconds, waves, batches", [
+    (WORK_SECONDS * 7, [8, 0, 4, 4], [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11], [12, 13, 14, 15]]),
+    (WORK_SECONDS * 20, [8, 0, 8, 8], [[0, 1, 2, 3], [4, 5, 6, 7], [*range(8, 16)], [*range(16, 24)]]),
+    (0.0, [1, 1, 2], [[0], [1], [2, 3]]),
+])  # fmt: skip
+def test_where_a_fast_storage_elsewhere_has_a_batch_half_of_the_submitters_go_on(
+    seconds: float, waves: list[int], batches: list[list[int]]
+) -> None:
+    submitting = Submitting(storage := Elsewhere(seconds))
+    submitting.committer = Committer(storage, storage.steady)
+    found = []
+    for count in waves:
+        for _ in range(count):
+            submitting.submit(1)
+        if (durable := submitting.committer.commit()) is not None:
+            found.append([submission.token for submission in durable.submissions])
+    assert found + submitting.batches() == batches

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Sequence
 
 import pytest
 
+from pmagent.events.commit import Durable
 from pmagent.events.errors import OutcomeUnknown
 from pmagent.events.event import Tail
 from pmagent.events.log import Log
@@ -37,6 +39,39 @@ def test_wake_up_that_comes_as_a_wait_for_quiet_ends_is_not_lost(monkeypatch: py
         return [first.position, second.position]
 
     assert asyncio.run(append_twice()) == [1, 2]
+
+
+class _Elsewhere(MemoryStorage):
+    """A storage on another machine; ``begun``: it was given a second batch."""
+
+    is_local = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun = threading.Event()
+
+    def append_batch(self, expected: Tail, lines: Sequence[bytes], tail: Tail) -> None:
+        if expected.position:
+            self.begun.set()
+        super().append_batch(expected, lines, tail)
+
+
+async def test_a_storage_elsewhere_gets_the_next_batch_while_the_loop_hands_out_the_last(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    storage, handed = _Elsewhere(), Log._durable
+
+    def hand_out(log: Log, durable: Durable) -> None:
+        assert storage.begun.wait(60), "the thread waits for the loop"
+        handed(log, durable)
+
+    monkeypatch.setattr(Log, "_durable", hand_out)
+    monkeypatch.setattr("pmagent.events.commit.WORK_SECONDS", 60.0)
+    log = Log(storage, Sequencer(Tail()))
+    appended = await asyncio.gather(*(log.append(draft(n)) for n in range(1, 9)))
+    assert [event.position for event in appended] == [*range(1, 9)]
+    await log.aclose()
+    assert storage.tail().batch == 2
 
 
 async def test_failure_to_hand_out_what_is_durable_fails_the_log_and_hangs_not(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from pmagent.actors.kernel.surfaces import HANDOFF, REALITY
 from pmagent.actors.oa.actor import Oa
-from pmagent.actors.oa.permits import SECONDS_MAX, USES_MAX, live
+from pmagent.actors.oa.permits import SECONDS_MAX, SWEEP_PERMITS, USES_MAX, live
 from pmagent.actors.oa.state import PERMITS_MAX, Permit
 from pmagent.contracts.effect import (
     ActorHalted,
@@ -138,6 +138,13 @@ def test_live_permits_are_bounded_and_expired_ones_make_room(running: Loop) -> N
     running.seconds = 61.0
     assert isinstance(running.tell(permit())[0], OaPermitGranted)
     assert len(running.oa.permits) == 1
+
+
+def test_expired_permits_do_not_pile_up(running: Loop) -> None:
+    for n in range(5 * SWEEP_PERMITS):
+        running.seconds = 10.0 * n
+        assert isinstance(running.tell(permit(seconds=5.0))[0], OaPermitGranted)
+        assert len(running.oa.permits) <= SWEEP_PERMITS
 
 
 def test_the_states_can_be_cached_and_read_back(running: Loop, green: Contents, observe: Observe) -> None:
