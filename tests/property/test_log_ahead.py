@@ -137,6 +137,16 @@ def test_who_stops_reading_ends_the_fork(tmp_path: Path, forks: list[int]) -> No
         assert os.path.exists(f"/proc/{forks[0]}")
 
 
+def test_ended_children_that_the_kernel_keeps_not_are_not_asked_for(tmp_path: Path, forks: list[int]) -> None:
+    written(str(tmp_path))
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        is_the_same(str(tmp_path), 1, EVENTS, 700)
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+    assert len(forks) == 1
+
+
 def test_without_a_process_to_be_had_one_reads_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def none() -> int:
         raise BlockingIOError("no more processes")
