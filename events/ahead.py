@@ -71,6 +71,7 @@ def _checked_elsewhere(
             os.close(into)
             return
         if child == 0:
+            os.close(out)  # or nobody would tell the fork that its parent has gone
             _be_the_fork(storage, position, until, chunk_bytes, into)
         os.close(into)
         try:
