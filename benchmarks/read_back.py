@@ -23,19 +23,19 @@ def run(bench: Bench) -> list[Row]:
 
 
 def _measure(bench: Bench, folder: Path, size: int) -> list[Row]:
-    chunks = _chunks(folder, min(size, 100_000))
-    count = sum(chunk.count(b"\n") for chunk in chunks)
-    bodies = [line[:-TAIL_BYTES] for chunk in chunks for line in chunk.split(b"\n")[:-1]]
+    read_chunks = chunks(folder, min(size, 100_000))
+    count = sum(chunk.count(b"\n") for chunk in read_chunks)
+    bodies = [line[:-TAIL_BYTES] for chunk in read_chunks for line in chunk.split(b"\n")[:-1]]
     measures = alternate(
         bench.runs,
         lambda: size / seconds(lambda: _verified(folder)),
         lambda: count / seconds(lambda: _hashed(bodies)),
         lambda: size / seconds(lambda: _read(folder, size)),
-        lambda: count / seconds(lambda: [decode_chunk(chunk) for chunk in chunks]),
+        lambda: count / seconds(lambda: [decode_chunk(chunk) for chunk in read_chunks]),
     )
     verify, hashing, read, decoding = (Spread.of(figures) for figures in measures)
     last = size == bench.sizes[-1]
-    line = sum(map(len, chunks)) / count
+    line = sum(map(len, read_chunks)) / count
     return [
         Row(
             what=f"verify, chain only, {size:,} events", figure=verify, unit="events/s",
@@ -51,15 +51,16 @@ def _measure(bench: Bench, folder: Path, size: int) -> list[Row]:
     ]
 
 
-def _chunks(folder: Path, events: int) -> list[bytes]:
+def chunks(folder: Path, events: int) -> list[bytes]:
+    """The lines of the first ``events`` events, and some more, as they are read."""
     reader = log_in(folder).reader()
-    chunks: list[bytes] = []
+    found: list[bytes] = []
     position = 1
     while position <= events and (chunk := reader.read(position)):
-        chunks.append(chunk)
+        found.append(chunk)
         position += chunk.count(b"\n")
     reader.close()
-    return chunks
+    return found
 
 
 def _verified(folder: Path) -> None:

@@ -25,7 +25,7 @@ from pmagent.events.line import decode_chunk
 from pmagent.events.reader import RUN_BYTES, Reader, runs
 from pmagent.events.storage import StorageReader
 
-AHEAD_EVENTS_MIN: Final = 20_000
+AHEAD_EVENTS_MIN: Final = 5_000
 """A shorter way is read sooner than a fork saves anything."""
 
 _PIPE_BYTES: Final = 1 << 20

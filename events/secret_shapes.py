@@ -161,7 +161,8 @@ SHAPES: Final = (
     _key("://", r"://([^\s/\"'<>@:]*:[^\s/\"'<>]+)(?=@)", kind="password in an address"),
     # a name with a value; an option with a value; a variable in upper case
     _named("pass pwd secret key token credential", rf"(?:{_NAMES})\\*[\"']?\s*(?:[:=]|:=|=>)\s*{_VALUE}"),
-    _named("--", rf"--(?:[a-z0-9]{{1,20}}-){{0,2}}(?:{_NAMES}|token)[ \t]+[\"']?([^\s\"'-][^\s\"']{{5,}})"),
+    _named("pass pwd secret key token credential",
+           rf"--(?:[a-z0-9]{{1,20}}-){{0,2}}(?:{_NAMES}|token)[ \t]+[\"']?([^\s\"'-][^\s\"']{{5,}})"),
     _key("_key _token _pat _pass", r"[A-Z0-9]_(?:KEY|TOKEN|PAT|PASS)=\\*[\"']?([^\s\"',;&\\]{6,})", kind=""),
     # what has no needle that is rare in lower case: Twilio's keys, and the tokens of Discord's bots, whose first part
     # is their user's number

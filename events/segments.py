@@ -214,16 +214,12 @@ class SegmentReader:
             else:
                 high = middle
         data = file.read_at(low, high - low + LINE_BYTES_MAX)
-        offset = 0
-        while offset < len(data):
-            claim = line_start(data[offset : offset + 64])
-            if claim is None:
-                break
-            if claim[0] == position:
-                return low + offset
-            offset = data.find(b"\n", offset) + 1
-            if offset == 0:
-                break
+        claim = line_start(data[:64])
+        if claim is None:
+            return self._count(file, first, position)
+        offset = data.find(b'\n{"position":%d,' % position) + 1 if claim[0] != position else 0
+        if claim[0] + data.count(b"\n", 0, offset) == position:  # so many lines lie between, whatever is in them
+            return low + offset
         return self._count(file, first, position)
 
     def _count(self, file: DiskFile, first: int, position: int) -> int:

@@ -30,10 +30,10 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 class Intake:
-    """Makes drafts of facts. ``blobs`` is where large payloads go."""
+    """Makes drafts of facts, masked by ``redactor``. ``blobs`` is where large payloads go."""
 
     def __init__(self, redactor: Redactor, blobs: Blobs) -> None:
-        self._redactor = redactor
+        self.redactor = redactor
         self._blobs = blobs
 
     def fact(self, payload: msgspec.Struct, id: str, actor: str, correlation: str = "", causation: int = 0) -> Draft:
@@ -42,15 +42,15 @@ class Intake:
         Raises OSError when the blob cannot be written, msgspec.ValidationError when ``payload`` does not have the shape
         of its type, TypeError when it holds what cannot be redacted or encoded.
         """
-        text = self._redactor.text
+        text = self.redactor.text
         return self._draft(payload, text(id), actor, text(correlation), causation)
 
     def own_fact(self, payload: msgspec.Struct, id: str, actor: str, correlation: str) -> Draft:
         """``fact`` under an ``id`` that pmagent made, of nothing secret."""
-        return self._draft(payload, id, actor, self._redactor.text(correlation), 0)
+        return self._draft(payload, id, actor, self.redactor.text(correlation), 0)
 
     def _draft(self, payload: msgspec.Struct, id: str, actor: str, correlation: str, causation: int) -> Draft:
-        clean = self._redactor.value(payload)
+        clean = self.redactor.value(payload)
         name, raw = type_of(clean), encode(clean)
         seen = decode(name, raw)  # what actors see live is what they will see when the log is read
         if len(raw) > DATA_BYTES_MAX:
@@ -74,7 +74,7 @@ class Intake:
 
     def masked(self, text: str) -> str:
         """``text`` as a fact will hold it."""
-        return self._redactor.text(text)
+        return self.redactor.text(text)
 
     def blob(self, sha256: str) -> bytes:
         """The content of the blob with this hash. Raises NotFound, CorruptLog."""
@@ -82,12 +82,12 @@ class Intake:
 
     def content(self, content: bytes) -> str:
         """Put redacted ``content`` into the blob store; its SHA-256."""
-        return self._blobs.put(self._redactor.content(content))
+        return self._blobs.put(self.redactor.content(content))
 
     def ends(self, head: bytes, tail: bytes, total: int) -> StoredBlob:
         """Store the beginning and the end of content of ``total`` bytes. ``GAP_MARGIN`` bytes on either side of the gap
         are left out too: they may hold a part of a secret whose other part is missing. One line tells of it."""
-        before, after = self._redactor.content(head), self._redactor.content(tail)[GAP_MARGIN:]
+        before, after = self.redactor.content(head), self.redactor.content(tail)[GAP_MARGIN:]
         before = before[: text_end(before, max(0, len(before) - GAP_MARGIN))]
         if (key := _KEY_EDGE.search(after)) is not None and key[1] == b"END":
             after = after[key.end() :]
@@ -101,7 +101,7 @@ class Intake:
 
     def stream(self, limit: int = BLOB_BYTES_MAX) -> ContentStream:
         """A stream into the blob store. Raises ValueError when ``limit`` is below 0 or above ``BLOB_BYTES_MAX``."""
-        return ContentStream(self._redactor, self._blobs, limit)
+        return ContentStream(self.redactor, self._blobs, limit)
 
 
 class ContentStream:

@@ -110,6 +110,9 @@ def restore_engine(engine: Engine, state: EngineState, tail: Tail) -> None:
     if not open_effects.keys() >= set(state.held):
         raise KeyError("an effect is held that is not open")
     engine.states.update(states)
+    engine.exported.update(
+        {name: (states[name], raw) for name, raw in state.states.items() if len(raw) <= EXPORTED_BYTES_MAX}
+    )
     engine.halted.update(state.halted)
     engine.effects.open.update(open_effects)
     engine.effects.cancelled.update(state.cancelled)

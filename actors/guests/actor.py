@@ -172,7 +172,7 @@ def _own(state: GuestsState, event: Event) -> GuestsState:
     """With a decision of its own."""
     match event.data:
         case GuestCallDecided() as decided if state.asked is not None and decided.request == state.position:
-            return _counted(replace(state, asked=None), event, state.asked, decided)
+            return _counted(state, event, state.asked, decided)
         case GuestApprovalAsked() as asked:
             kept = Kept(
                 session=event.correlation, agent=asked.agent, tool=asked.tool, digest=asked.digest,
@@ -207,7 +207,7 @@ def _own(state: GuestsState, event: Event) -> GuestsState:
 
 
 def _counted(state: GuestsState, event: Event, asked: GuestCallAsked, decided: GuestCallDecided) -> GuestsState:
-    """With a call that has been judged; one that is refused has ended."""
+    """With the call that has been judged now; one that is refused has ended."""
     session = state.sessions.get(asked.session) or Session(last=event.time)
     observed = asked.mode == "observe"
     passes = observed or decided.answer == "allow"
@@ -229,7 +229,7 @@ def _counted(state: GuestsState, event: Event, asked: GuestCallAsked, decided: G
     )  # fmt: skip
     if decided.verdict.answer == decided.answer == "allow" and not observed:
         session = spent(session, decided.verdict.rules, state.policy)
-    return with_session(state, asked.session, session)
+    return with_session(state, asked.session, session, asked=None)
 
 
 def _used(state: GuestsState, number: int, position: int) -> GuestsState:

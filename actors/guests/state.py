@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -116,14 +116,14 @@ class GuestsState(msgspec.Struct, frozen=True, kw_only=True):
         return [call.position for call in session.calls.values() if call.waits == number] if session is not None else []
 
 
-def with_session(state: GuestsState, name: str, session: Session | None) -> GuestsState:
-    """The state with a session as it is now, behind all others; or without it. Its approvals stay until they expire:
-    a session may be taken up again."""
+def with_session(state: GuestsState, name: str, session: Session | None, **fields: Any) -> GuestsState:
+    """The state with these ``fields``, and a session as it is now, behind all others; or without it. Its approvals stay
+    until they expire: a session may be taken up again."""
     sessions = dict(state.sessions)
     sessions.pop(name, None)
     if session is not None:
         sessions[name] = session
-    return replace(state, sessions=sessions)
+    return replace(state, sessions=sessions, **fields)
 
 
 def without(approvals: Mapping[int, Approval], number: int) -> dict[int, Approval]:

@@ -47,6 +47,22 @@ class Hook(Protocol):
         """Done when it has gone."""
 
 
+class Line(Protocol):
+    """A hook's line, as far as its answer depends on it."""
+
+    @property
+    def harness(self) -> str:
+        """See Message."""
+
+    @property
+    def event(self) -> str:
+        """See Message."""
+
+    @property
+    def mode(self) -> str:
+        """See Message."""
+
+
 def _log() -> Any:
     import structlog  # a host for one command loads none
 
@@ -75,7 +91,7 @@ def refused(error: BaseException) -> Printed:
 DEPOSED: Final = "pmagent: another process may hold the log by now; pmagent status says who"
 
 
-def settled(message: Message, events: Sequence[Event], *, holds: bool) -> Printed | None:
+def settled(message: Line, events: Sequence[Event], *, holds: bool) -> Printed | None:
     """The answer to a call; None: operators decide. A process that no longer ``holds`` the log lets nothing through."""
     told = [one.data for one in events]
     decided = next((one for one in told if type(one) is GuestCallDecided), None)
@@ -88,7 +104,7 @@ def settled(message: Message, events: Sequence[Event], *, holds: bool) -> Printe
     return answer_to(message, decided.answer, said(decided)) if decided.answer != "ask" else None
 
 
-def line_of(message: Message, printed: Printed) -> bytes:
+def line_of(message: Line, printed: Printed) -> bytes:
     """The line that a hook is sent, in its mode."""
     return encoded(dialects.SILENT if message.mode == "observe" else printed)
 
@@ -99,7 +115,7 @@ def encoded(printed: Printed) -> bytes:
     return msgspec.json.encode(printed) + b"\n"
 
 
-def answer_to(message: Message, answer: Answer | Literal["defer"], reason: str) -> Printed:
+def answer_to(message: Line, answer: Answer | Literal["defer"], reason: str) -> Printed:
     """The output of this harness's hook for an answer."""
     return _answer_of(message.harness, message.event, answer, reason)
 

@@ -11,16 +11,15 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, lru_cache, partial
+from functools import partial
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import anyio
 import anyio.to_thread
 import msgspec
 
 from pmagent.actors.guests.shown import asks
-from pmagent.contracts.guest_calls import Call, Harness
 from pmagent.contracts.guests import (
     GUESTS,
     PATH_CHARS_MAX,
@@ -30,6 +29,7 @@ from pmagent.contracts.guests import (
     GuestCallAsked,
     GuestCallClosed,
     GuestCallDecided,
+    GuestCallEnded,
     GuestChanged,
     GuestDefinitionsRead,
     GuestFact,
@@ -38,6 +38,7 @@ from pmagent.contracts.guests import (
     GuestSessionStarted,
     GuestWaitEnded,
 )
+from pmagent.contracts.payload import decode
 from pmagent.events.errors import PmagentError
 from pmagent.events.event import Draft, Event
 from pmagent.guests import dialects
@@ -55,36 +56,25 @@ from pmagent.guests.answering import (
 )  # fmt: skip
 from pmagent.guests.definitions import Watch, file_digest, marks_of
 from pmagent.guests.dialects import Printed, refusal
-from pmagent.guests.files import Moment
+from pmagent.guests.drafting import SMALL_BYTES, Drafted, Drafts, harness_of
 from pmagent.guests.keys import digest_of, log_key, session_of
-from pmagent.guests.messages import BadHook, Message, heard_of, understood
+from pmagent.guests.messages import BadHook, Message, goes_by_definitions, heard_of, origin, understood
 from pmagent.guests.processes import Processes
 from pmagent.guests.proof import held, unseen
 from pmagent.guests.recording import common_of, finished, named, with_blob
 from pmagent.projections.guests.sessions import GuestSessions, begun_at
 from pmagent.service.host import Host
 
-INLINE_BYTES: Final = 8 * 1024
-"""A larger input is a blob."""
-SMALL_BYTES: Final = 64 * 1024
-"""A larger input is masked in a thread."""
+if TYPE_CHECKING:
+    from pmagent.guests.drafter import Drafter
+
 WAIT_SECONDS_MAX: Final = 600.0
 LOOK_SECONDS: Final = 0.05
 """The policy's files are looked at so often: a change of them holds after so long."""
 HOOK: Final = "hook"
 """The actor of facts that hooks bring."""
 
-class _Heard(NamedTuple):
-    """The words of a hook, as they are recorded."""
-
-    hook: Hook
-    message: Message
-    heard: dialects.Asked | dialects.Finished
-    session: str
-    draft: Draft
-
-
-_canonical: Final = msgspec.json.Encoder(order="sorted").encode
+_ASKED: Final = "guest.call_asked"
 
 
 def _log() -> Any:
@@ -108,6 +98,9 @@ class Gate:
         self._cedar: list[Path] | None = None
         self._reading = anyio.Lock()
         self._watch = Watch()
+        self._drafts: Drafts | None = None
+        self.drafter: Drafter | None = None
+        """Where hooks are listened to: makes the facts of many lines meanwhile."""
 
     def hear(self, events: Sequence[Event], _sums: Sequence[str]) -> None:
         """Listener: what becomes of calls that wait."""
@@ -128,71 +121,79 @@ class Gate:
             return encoded(refused(error))
         return await told_by(message, self._printed(host, message, line, pid, gone))
 
-    def at_once(self, host: Host, hooks: Sequence[Hook]) -> Sequence[Hook]:
-        """Record what these hooks say together, and answer each when that is durable. Returns those that are to be
-        ``answered`` by themselves, because something has to be done first; nothing of them is recorded.
-
-        Questions about the machine are asked once for all, after the last hook has spoken."""
+    def at_once(self, host: Host, hooks: Sequence[Hook]) -> None:
+        """Record what these hooks say together, and answer each when that is durable; those by themselves for which
+        something has to be done first."""
         if not self._policy_stands():
-            return hooks
-        moment: Moment = {}
-        heard, others, looked = list[_Heard](), list[Hook](), self._watch.rests
-        for hook in hooks:
-            try:
-                one = self._heard(host, hook, moment, looked=looked or bool(others))
-            except Exception:  # noqa: BLE001 - it comes again where the hook is answered by itself, and is told there
-                one = None
-            if one is None:
-                others.append(hook)
-            else:
-                heard.append(one)
-        if heard:
-            try:
-                told, durable = host.runtime.react_all([one.draft for one in heard])
-            except Exception:  # noqa: BLE001 - the log takes nothing more, and each is told why
-                return hooks
-            others += [one.hook for one in heard[len(told) :]]
-            durable.add_done_callback(partial(self._durable, host, [*zip(heard, told, strict=False)]))
-        return others
+            self._alone(host, hooks)
+            return
+        if not self._watch.rests and (first := next(filter(_goes_by_definitions, hooks), None)) is not None:
+            self._alone(host, (first,))  # which looks at them
+            hooks = [one for one in hooks if one is not first]
+        if self.drafter is None or not self.drafter.takes(hooks, self._cedar):
+            self.record(host, hooks, self._made(host).of([one.line for one in hooks], self._cedar))
 
-    def _heard(self, host: Host, hook: Hook, moment: Moment, *, looked: bool) -> _Heard | None:
-        """The words of a hook, as they can be recorded; None where something has to be done first. Unless definitions
-        were ``looked`` at a moment ago, the caller does that."""
-        if len(hook.line) > SMALL_BYTES:
+    def record(self, host: Host, hooks: Sequence[Hook], drafted: Sequence[Drafted | None]) -> None:
+        """Record these facts of hooks together; None: its hook is answered by itself."""
+        if not self._policy_stands():  # the facts may have been made elsewhere meanwhile
+            self._alone(host, hooks)
+            return
+        each, alone, drafts = list[tuple[Hook, Drafted]](), list[Hook](), list[Draft]()
+        for hook, one in zip(hooks, drafted, strict=True):
+            draft = self._draft(one) if one is not None else None
+            if one is None or draft is None:
+                alone.append(hook)
+            else:
+                self.processes.note(one.session, hook.pid, fresh=False, itself=one.harness == "script")
+                each.append((hook, one))
+                drafts.append(draft)
+        if drafts:
+            try:
+                told, durable = host.runtime.react_all(drafts)
+            except Exception:  # noqa: BLE001 - the log takes nothing more, and each is told why
+                self._alone(host, hooks)
+                return
+            alone += [hook for hook, _ in each[len(told) :]]
+            durable.add_done_callback(partial(self._durable, host, each[: len(told)], told))
+        self._alone(host, alone)
+
+    def _alone(self, host: Host, hooks: Iterable[Hook]) -> None:
+        for one in hooks:
+            one.wait(self.answered(host, one.line, one.pid, one.gone))
+
+    def _draft(self, drafted: Drafted) -> Draft | None:
+        """The draft of a fact that a hook may bring; None: this is none."""
+        try:
+            data = decode(drafted.type, drafted.raw)
+        except msgspec.MsgspecError:
             return None
-        message = understood(hook.line)
-        heard = heard_of(message)
-        if not isinstance(heard, dialects.Asked | dialects.Finished):
+        if not (type(data) is GuestCallEnded or (type(data) is GuestCallAsked and data.needs_start)):
             return None
-        session = session_of(heard.session)
-        fact: GuestFact | None
-        if isinstance(heard, dialects.Finished):
-            fact, rest = finished(heard, common_of(message, session))
-        elif not looked and self._goes_by_definitions(message):
+        if data.session != drafted.correlation:
             return None
-        else:
-            fact, rest = self._asked(host, message, heard, common_of(message, session), moment)
-        if rest:
-            return None
-        self.processes.note(session, hook.pid, fresh=False, itself=message.harness == "script")
-        return _Heard(hook, message, heard, session, host.runtime.intake.own_fact(fact, self._id(), HOOK, session))
+        return Draft(drafted.type, data, drafted.raw, self._id(), HOOK, drafted.correlation)
 
     def _durable(
-        self, host: Host, heard: Sequence[tuple[_Heard, Sequence[Event]]], durable: asyncio.Future[Sequence[Event]]
-    ) -> None:
+        self, host: Host, each: Sequence[tuple[Hook, Drafted]], told: Sequence[Sequence[Event]],
+        durable: asyncio.Future[Sequence[Event]],
+    ) -> None:  # fmt: skip
         """Answer hooks whose words are durable, or never will be."""
-        error = durable.exception()
-        for one, events in heard:
-            message, hook = one.message, one.hook
-            if error is not None:
-                hook.answered(line_of(message, refused(error)))
-            elif isinstance(one.heard, dialects.Finished):
-                hook.answered(line_of(message, dialects.SILENT))
-            elif (printed := settled(message, events, holds=host.runtime.may_start())) is not None:
-                hook.answered(line_of(message, printed))
+        error, silent = durable.exception(), dialects.SILENT
+        for (hook, one), events in zip(each, told, strict=True):
+            printed = refused(error) if error is not None else silent if one.type != _ASKED else None
+            if printed is None:
+                printed = settled(one, events, holds=host.runtime.may_start())
+            if printed is not None:
+                hook.answered(line_of(one, printed))
             else:
-                defers = partial(deferrable, message, one.heard, hook.pid)
-                hook.wait(told_by(message, self._held(host, message, one.session, events, hook.gone, defers)))
+                hook.wait(self._held_alone(host, hook, one.session, events))
+
+    async def _held_alone(self, host: Host, hook: Hook, session: str, events: Sequence[Event]) -> bytes:
+        message = understood(hook.line)
+        heard = heard_of(message)
+        assert isinstance(heard, dialects.Asked), "nobody else waits"
+        defers = partial(deferrable, message, heard, hook.pid)
+        return await told_by(message, self._held(host, message, session, events, hook.gone, defers))
 
     async def _printed(
         self, host: Host, message: Message, line: bytes, pid: int, gone: Gone
@@ -279,14 +280,14 @@ class Gate:
         common = common_of(message, session)
         match heard:
             case dialects.Asked():
-                asked, rest = self._asked(host, message, heard, common, {})
+                asked, rest = self._made(host).asked(message, heard, common, self._cedar, {})
                 return await with_blob(host.runtime.intake, asked, "input", rest)
             case dialects.Finished():
                 ended, rest = finished(heard, common)
                 return await with_blob(host.runtime.intake, ended, "output", rest)
             case dialects.Started():
                 return GuestSessionStarted(
-                    **common, harness=_harness(message.harness), mode=message.mode, cwd=heard.cwd[:PATH_CHARS_MAX],
+                    **common, harness=harness_of(message.harness), mode=message.mode, cwd=heard.cwd[:PATH_CHARS_MAX],
                     version=named(heard.version or message.version), model=named(heard.model), how=named(heard.source),
                     wall=named(message.wall),
                 )  # fmt: skip
@@ -303,24 +304,6 @@ class Gate:
                     refused=message.mode == "enforce",
                 )  # fmt: skip
         raise BadHook("this event of a hook is not recorded", "report it")
-
-    def _asked(
-        self, host: Host, message: Message, heard: dialects.Asked, common: dict[str, Any], moment: Moment
-    ) -> tuple[GuestCallAsked, bytes]:
-        """The fact of a call, and its input, where that is too large to stand in it."""
-        harness = _harness(message.harness)
-        facts = _look()(
-            harness, common["session"], heard.agent, heard.agent_type, heard.tool, heard.tool_input, heard.server,
-            heard.cwd, str(host.layout.workspace), cedar=self._cedar, moment=moment,
-        )  # fmt: skip
-        content = _canonical(heard.tool_input)
-        large = len(content) > INLINE_BYTES
-        fact = GuestCallAsked(
-            **common, input=None if large else heard.tool_input, input_size=len(content), call=named(heard.call),
-            facts=facts, mode=message.mode, needs_start=True,
-            digest=digest_of(self.key(host), harness, common["session"], heard),
-        )  # fmt: skip
-        return fact, content if large else b""
 
     async def _ended(
         self, host: Host, message: Message, heard: dialects.Ended, common: dict[str, Any]
@@ -348,17 +331,19 @@ class Gate:
     async def _follow_definitions(self, host: Host, message: Message, session: str, *, at_once: bool = False) -> None:
         """Record what the session's harness goes by, if that is not what was recorded last. Behind a wall it is what
         the wall gives it."""
-        if not self._goes_by_definitions(message) or not self._watch.due(at_once=at_once):
+        if not goes_by_definitions(message) or not self._watch.due(at_once=at_once):
             return
         last = host.runtime.engine.states[GUESTS].definitions.get(message.harness)
         found = await anyio.to_thread.run_sync(self._watch.news, message.harness, host.layout, last)
         if found is not None:
-            fact = GuestDefinitionsRead(session=session, harness=_harness(message.harness), definitions=found)
+            fact = GuestDefinitionsRead(session=session, harness=harness_of(message.harness), definitions=found)
             await host.runtime.append(fact, self._id(), HOOK, session)
 
-    @staticmethod
-    def _goes_by_definitions(message: Message) -> bool:
-        return not message.wall and message.harness != "script"
+    def _made(self, host: Host) -> Drafts:
+        """The maker of facts of lines."""
+        if self._drafts is None:
+            self._drafts = Drafts(host.layout.workspace, partial(self.key, host), host.runtime.intake.redactor)
+        return self._drafts
 
     # --- key and policy -------------------------------------------------------------------------------------------
 
@@ -413,10 +398,11 @@ def resources(_: Mapping[str, str]) -> Iterable[object]:
     return (Gate(),)
 
 
-@lru_cache(maxsize=32)
-def _harness(name: str) -> Harness:
-    known: Harness = msgspec.convert(name, Harness)
-    return known
+def _goes_by_definitions(hook: Hook) -> bool:
+    try:
+        return goes_by_definitions(origin(hook.line))
+    except BadHook:
+        return True  # it is told so by itself
 
 
 def _number(host: Host, events: Sequence[Event], position: int) -> int:
@@ -424,10 +410,3 @@ def _number(host: Host, events: Sequence[Event], position: int) -> int:
     asked = events[0].data
     found: int = host.runtime.engine.states[GUESTS].usable(asked, events[0].time, given=False)
     return found or position
-
-
-@cache
-def _look() -> Callable[..., Call]:
-    from pmagent.guests.facts import look  # with its parser: only who hears of calls needs it
-
-    return look

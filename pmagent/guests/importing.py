@@ -36,8 +36,9 @@ from pmagent.events.reader import matching_runs
 from pmagent.events.store import LogStore
 from pmagent.guests import transcripts
 from pmagent.guests.dialects import Asked, Ended, Finished, Started
+from pmagent.guests.drafting import INLINE_BYTES
 from pmagent.guests.facts import look
-from pmagent.guests.gate import INLINE_BYTES, Gate
+from pmagent.guests.gate import Gate
 from pmagent.guests.keys import digest_of, session_of
 from pmagent.guests.policy import cedar_files
 from pmagent.guests.transcripts import Entry

@@ -13,6 +13,13 @@ from pmagent.guests import dialects
 from pmagent.guests.harnesses import too_old
 
 
+class Origin(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a hook's line comes from: see Message."""
+
+    harness: str
+    wall: str = ""
+
+
 class Message(msgspec.Struct, frozen=True, kw_only=True):
     """A hook's line. ``wait``: for how many seconds its harness lets it wait; ``seen``: when it was left in the
     spool; ``wall``: the wall whose relay passed it on."""
@@ -29,6 +36,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _decode: Final = msgspec.json.Decoder(Message).decode
+_decode_origin: Final = msgspec.json.Decoder(Origin).decode
 
 
 class BadHook(PmagentError, exit_code=2):
@@ -40,7 +48,24 @@ def understood(line: bytes) -> Message:
     try:
         return _decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadHook(f"the hook's line is not understood: {error}", "run pmagent connect again") from None
+        raise _bad(error) from None
+
+
+def origin(line: bytes) -> Origin:
+    """Where a line comes from; the rest of it is not looked at. Raises BadHook."""
+    try:
+        return _decode_origin(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise _bad(error) from None
+
+
+def goes_by_definitions(told: Origin | Message) -> bool:
+    """Whether the harness goes by files that the daemon can see: behind a wall it is what the wall gives it."""
+    return not told.wall and told.harness != "script"
+
+
+def _bad(error: Exception) -> BadHook:
+    return BadHook(f"the hook's line is not understood: {error}", "run pmagent connect again")
 
 
 def heard_of(message: Message) -> dialects.Heard:

@@ -11,12 +11,15 @@ import os
 import socket
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 import anyio
 import structlog
 from anyio.abc import TaskStatus
 
+from pmagent.guests.drafter import Drafter
+from pmagent.guests.drafting import Begin
 from pmagent.guests.gate import Gate
 from pmagent.guests.spool import take_in
 from pmagent.service.host import Host
@@ -31,7 +34,7 @@ TAKEN_SECONDS: Final = 0.1
 LINE_SECONDS: Final = 10.0
 """So long a hook may take to send its line."""
 
-BURST: Final = 32
+BURST: Final = 64
 """So many connections are taken in one turn of the event loop at most."""
 _CHUNK: Final = 64 * 1024
 
@@ -41,9 +44,13 @@ _log = structlog.get_logger("pmagent")
 async def serve(host: Host, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
     """Answer hooks, and take in what they left while no daemon ran, until cancelled."""
     gate = host.resources[Gate]
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(take_in, host, gate)
-        await _listen(host, _Open(host, gate), task_status)
+    gate.drafter = Drafter(lambda: Begin(str(host.layout.workspace), gate.key(host)), partial(gate.record, host))
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(take_in, host, gate)
+            await _listen(host, _Open(host, gate), task_status)
+    finally:
+        gate.drafter.close()
 
 
 async def _listen(host: Host, open_ones: _Open, listening: TaskStatus[None]) -> None:
@@ -75,6 +82,7 @@ class _Open(dict["_Connection", None]):
     def __init__(self, host: Host, gate: Gate) -> None:
         super().__init__()
         self.user = os.getuid()
+        self.loop = asyncio.get_running_loop()
         self.host = host
         self.gate = gate
         self.asked: list[_Connection] = []
@@ -86,9 +94,8 @@ class _Open(dict["_Connection", None]):
         if not asked:
             return
         if self._telling is None:
-            self._telling = asyncio.get_running_loop().call_later(TAKEN_SECONDS, self._tell)
-        for one in self.gate.at_once(self.host, asked):
-            one.wait(self.gate.answered(self.host, one.line, one.pid, one.gone))
+            self._telling = self.loop.call_later(TAKEN_SECONDS, self._tell)
+        self.gate.at_once(self.host, asked)
 
     def has_place(self) -> bool:
         """Whether one more may come. Where all places are taken, the oldest one that has not sent its line gives up its
@@ -125,6 +132,8 @@ def _arrived(bound: socket.socket, open_ones: _Open) -> None:
 class _Connection:
     """A hook, from its line to its answer. The socket is used as it is: a transport would cost as much as a verdict."""
 
+    __slots__ = ("_client", "_content", "_late", "_loop", "_open", "_task", "_told", "_watched", "line", "pid")
+
     def __init__(self, client: socket.socket, pid: int, open_ones: _Open) -> None:
         self.line = b""
         self.pid = pid
@@ -132,7 +141,7 @@ class _Connection:
         self._open = open_ones
         self._content = bytearray()
         self._task: asyncio.Task[None] | None = None
-        self._loop = asyncio.get_running_loop()
+        self._loop = open_ones.loop
         self._late: asyncio.TimerHandle | None = None
         self._told = self._watched = False
         open_ones[self] = None
@@ -147,6 +156,10 @@ class _Connection:
             part = b""
         if part == b"" or len(self._content) > LINE_BYTES_MAX:
             self.close()
+            return
+        if part is not None and not self._content and part.endswith(b"\n") and self._late is None:  # mostly
+            self.line = part[:-1]
+            self._open.asked.append(self)
             return
         self._content += part or b""
         if not self._content.endswith(b"\n"):

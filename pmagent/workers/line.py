@@ -58,14 +58,17 @@ class Begin(msgspec.Struct, frozen=True):
 async def carry_lines(settings: WorkerFile, stopping: asyncio.Event) -> None:
     """Carry one life of the line after the other until ``stopping`` is set. Raises PmagentError, OSError."""
     assert settings.line is not None, "it has a device"
-    table = worker_table(settings.database, replicated=settings.replicated)
+    table, reached = worker_table(settings.database, replicated=settings.replicated), True
     try:
         while not stopping.is_set():
             claim, log = secrets.token_hex(16), None
             try:
                 log = await anyio.to_thread.run_sync(table.claim_line, claim, settings.name, settings.logs)
+                reached = True
             except TableUnreachable as error:
-                _log.warning("not reached", error=error.message)
+                if reached:  # said once, and not each time
+                    _log.warning("not reached", error=error.message)
+                reached = False
             if log is None:
                 with anyio.move_on_after(IDLE_SECONDS):
                     await stopping.wait()

@@ -12,6 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from pmagent.actors.guests.shown import in_short
+from pmagent.contracts.content import Growing
 from pmagent.contracts.guests import (
     GUESTS,
     GuestAgentStarted,
@@ -117,7 +118,8 @@ class GuestSessions:
         after = _after(before, event)
         if after is before:
             return state
-        after = replace(after, last=event.time, position=event.position)
+        if after.position != event.position:
+            after = replace(after, last=event.time, position=event.position)
         if not after.proof and name not in state.closed:
             return replace(state, sessions={**state.sessions, name: after})
         sessions = {key: one for key, one in state.sessions.items() if key != name}
@@ -196,12 +198,18 @@ def _decided(report: Report, event: Event, data: GuestCallDecided) -> Report:
     passes = data.answer == "allow" or (call is not None and call.mode == "observe")
     gains = data.verdict.gains if passes else []
     labels = sorted({*data.labels, *gains})
-    counted = replace(report, labels=labels, **{data.answer: getattr(report, data.answer) + 1})
-    if call is not None and (new := [one for one in gains if one not in data.labels]):
-        changed["gains"], counted = new, _gaining(counted, call.agent, new)
-    if call is not None and call.mode == "enforce" and data.answer == "deny":
-        return _closed(counted, data.request, event.time, end="refused", **changed)
-    return _changed(counted, data.request, **changed)
+    new = [one for one in gains if one not in data.labels] if gains else []
+    fields: dict[str, Any] = {
+        "labels": labels, data.answer: getattr(report, data.answer) + 1, "last": event.time, "position": event.position,
+    }  # fmt: skip
+    if call is not None:
+        changed["gains"] = new or call.gains
+        if call.mode == "enforce" and data.answer == "deny":
+            fields["open"], fields["ended"] = _ended(report, replace(call, closed=event.time, end="refused", **changed))
+        else:
+            fields["open"] = {**report.open, data.request: replace(call, **changed)}
+    counted = replace(report, **fields)  # once: a report has many fields
+    return _gaining(counted, call.agent, new) if call is not None and new else counted
 
 
 def _of_session(report: Report, event: Event) -> Report:
@@ -248,7 +256,8 @@ def _asked(report: Report, event: Event, asked: GuestCallAsked) -> Report:
     if asked.source == "import":  # nobody judges it, and its end is not waited for
         ended = report.ended.added(_encoded(replace(call, end="imported")))
         return replace(report, harness=harness, asked=count, ended=ended)
-    return replace(report, harness=harness, asked=count, open={**report.open, event.position: call})
+    opened = {**report.open, event.position: call}
+    return replace(report, harness=harness, asked=count, open=opened, last=event.time, position=event.position)
 
 
 def _began(report: Report, event: Event, data: GuestAgentStarted) -> Report:
@@ -301,9 +310,15 @@ def _closed(report: Report, position: int, time: str, **fields: Any) -> Report:
     call = report.open.get(position)
     if call is None:
         return report
+    left, ended = _ended(report, replace(call, closed=time, **fields))
+    return replace(report, open=left, ended=ended)
+
+
+def _ended(report: Report, call: CallLine) -> tuple[dict[int, CallLine], Growing]:
+    """The open calls without this one, and those that have ended with it."""
     left = dict(report.open)
-    del left[position]
-    return replace(report, open=left, ended=report.ended.added(_encoded(replace(call, closed=time, **fields))))
+    del left[call.position]
+    return left, report.ended.added(_encoded(call))
 
 
 def _listed(report: Report, event: Event, name: str, text: str, about: str) -> Report:

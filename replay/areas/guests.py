@@ -258,9 +258,10 @@ class Guests:
             self._machine.guard(self._machine.append, fact, f"guest:{self._number}", who, done)
 
     def _found(self, cls: type[Any], position: int) -> Any:
+        """The newest of what followed the call at ``position``."""
         name = "request" if cls is GuestCallDecided else "call_asked"
         return next(
-            (event.data for event in reversed(self._machine.watch.history)
+            (event.data for event in reversed(self._machine.watch.history[position:])
              if isinstance(event.data, cls) and getattr(event.data, name) == position), None
         )  # fmt: skip
 

@@ -305,7 +305,8 @@ class SimDisk:
         """Every file in a folder, sorted."""
         found = self._listed.get(folder)
         if found is None:
-            found = sorted(path for path in self._names if path.startswith(folder) and dirname(path) == folder)
+            start = f"{folder}/"
+            found = sorted(path for path in self._names if path.startswith(start) and "/" not in path[len(start) :])
             self._listed[folder] = found
         return found
 

@@ -211,7 +211,8 @@ class Watch:
     def durable(self, events: Sequence[Event], sums: Sequence[str]) -> None:
         """Events became durable."""
         for event, sum_ in zip(events, sums, strict=True):
-            require(event.position == len(self.history) + 1, f"position {event.position} follows {len(self.history)}")
+            if event.position != len(self.history) + 1:
+                raise Violation(f"position {event.position} follows {len(self.history)}")
             self.history.append(event)
             self.sums.append(sum_)
             self.starts.take(event)
@@ -267,7 +268,8 @@ class Watch:
 
     def bounded(self, *sizes: int) -> None:
         """Queues are short."""
-        require(max(sizes, default=0) <= QUEUE_MAX, f"a queue holds {max(sizes, default=0)} entries")
+        if max(sizes, default=0) > QUEUE_MAX:
+            raise Violation(f"a queue holds {max(sizes)} entries")
 
     # --- at a restart ------------------------------------------------------------------------------------------------
 
@@ -369,8 +371,8 @@ class Watch:
                 halted.add(name)
             elif isinstance(event.data, ActorResumed):
                 halted.discard(event.data.name)
-            else:
-                require(event.actor not in halted or event.kind == "fact", f"{event.actor} decides though halted")
+            elif event.actor in halted and event.kind != "fact":
+                raise Violation(f"{event.actor} decides though halted")
 
     def check_gate(self) -> None:
         """The gate refused exactly the requests that it had to refuse."""

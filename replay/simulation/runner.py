@@ -193,9 +193,9 @@ def _play(
         _guests(world, machine, environment, only)
     environment.plan(*load, SAFETY_SECONDS)
     world.later(0.0, "start", machine.start)
-    while world.next_at < SAFETY_SECONDS:
+    while world.next_at < SAFETY_SECONDS and world.steps < STEPS_MAX:
         world.step()
-        require(world.steps < STEPS_MAX, "too much happens in the safety phase")
+    require(world.steps < STEPS_MAX, "too much happens in the safety phase")
 
     world.faults.calm()
     world.others.faults.calm()
@@ -210,7 +210,8 @@ def _play(
         # Requests made while the machine was down reach it now, and may halt an actor once more.
         world.later(10.0, "resume", environment.resume_halted)
     while world.step():
-        require(world.steps < 2 * STEPS_MAX and world.seconds < LIVENESS_SECONDS, "it does not come to an end")
+        if world.steps >= 2 * STEPS_MAX or world.seconds >= LIVENESS_SECONDS:
+            raise Violation("it does not come to an end")
 
     require(machine.up, "the machine is down though nothing is wrong any more")
     require(all(demand.done for demand in environment.demands), "a demand was never acknowledged")

@@ -44,6 +44,8 @@ class SimFiles:
         self._changed_at: dict[str, float] = {}
         self._looks: dict[str, Look] = {}
         """Of files that have not changed since they were looked at."""
+        self._listed: dict[str, list[str]] = {}
+        """The names in folders to which no file was added, and from which none was taken, since."""
         self._slept = 0.0
         self._changes = 0
         self.write_state("green", 1)
@@ -56,6 +58,7 @@ class SimFiles:
         path = PATHS[self._random.choice(sorted(PATHS))]
         if world.faults.strike("surface: missing"):
             self._contents.pop(path, None)
+            self._listed.clear()
             self._looks.pop(path, None)
             self._versions[path] = self._versions.get(path, 0) + 1
         elif world.faults.strike("surface: half written"):
@@ -102,6 +105,8 @@ class SimFiles:
 
     def _put(self, path: str, content: bytes | None) -> None:
         self._looks.pop(path, None)
+        if path not in self._contents:
+            self._listed.clear()
         self._contents[path] = content
         self._versions[path] = self._versions.get(path, 0) + 1
         self._changed_at[path] = self.now()
@@ -111,10 +116,10 @@ class SimFiles:
     def look(self, path: Path) -> Look:
         """See Files."""
         name = _name(path)
-        if name not in self._contents:
-            return _MISSING
         look = self._looks.get(name)
         if look is None:
+            if name not in self._contents:
+                return _MISSING
             look = self._looks[name] = Look("file", (self._versions[name],), self._changed_at[name])
         return look
 
@@ -128,7 +133,11 @@ class SimFiles:
     def names(self, folder: Path) -> list[str]:
         """See Files."""
         start = _name(folder) + "/"
-        return sorted(path[len(start) :] for path in self._contents if path.startswith(start))
+        names = self._listed.get(start)
+        if names is None:
+            names = sorted(path[len(start) :] for path in self._contents if path.startswith(start))
+            self._listed[start] = names
+        return names
 
     def now(self) -> float:
         """See Files."""

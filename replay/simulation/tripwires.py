@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import datetime as dt
-import inspect
 import os
 import random
 import secrets
@@ -80,12 +79,12 @@ def _ours(module: str) -> bool:
 
 def _wire(owner: Any, name: str, original: Any) -> Callable[..., Any]:
     def wire(*arguments: Any, **named: Any) -> Any:
-        own = inspect.currentframe()
-        frame = own.f_back if own is not None else None
-        assert frame is not None, "a function that is called has a caller"
-        module = str(frame.f_globals.get("__name__", ""))
+        # Its own frame it does not look at: one that holds itself keeps all that its callers hold until a collection.
+        caller = sys._getframe(1)  # noqa: SLF001
+        module = str(caller.f_globals.get("__name__", ""))
         if _ours(module):
-            raise Leak(f"{module}:{frame.f_code.co_qualname} calls {getattr(owner, '__name__', owner)}.{name}")
+            place = caller.f_code.co_qualname
+            raise Leak(f"{module}:{place} calls {getattr(owner, '__name__', owner)}.{name}")
         return original(*arguments, **named)
 
     return wire

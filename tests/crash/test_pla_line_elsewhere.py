@@ -210,6 +210,37 @@ def test_a_process_stopped_beside_the_check_of_an_order_is_killed_before_it_give
     play(store, server, tmp_path, scene, change=STOPS_AT_THE_ORDER.replace("WHERE", where))
 
 
+STOPS_AT_THE_DEVICE = """
+import os, signal
+from pmagent.service.lease import Fence
+ask = Fence.live
+def asked(self):
+    if "WHERE" == "before":
+        os.kill(os.getpid(), signal.SIGSTOP)
+    found = ask(self)
+    if "WHERE" == "after":
+        os.kill(os.getpid(), signal.SIGSTOP)
+    return found
+Fence.live = asked
+"""
+
+
+@pytest.mark.parametrize("where", [pytest.param("before", marks=by_night), "after"])
+def test_a_process_stopped_beside_the_check_before_it_opens_the_device_opens_it_no_more(
+    store: PostgresLog, server: Server, tmp_path: Path, where: str
+) -> None:
+    async def scene(bench: Bench) -> None:
+        if where == "before":  # nothing runs yet: it goes on, and finds its lease over
+            await bench.line.troubles.until(lambda one: one.code == "missing")
+            bench.agent.send_signal(signal.SIGCONT)
+        with anyio.fail_after(SECONDS):
+            assert await bench.agent.wait() == (KILLED if where == "after" else 0)
+        await bench.device.obey("mark")
+        assert not any(one.get("line") == "open" for one in bench.device.told.all)
+
+    play(store, server, tmp_path, scene, change=STOPS_AT_THE_DEVICE.replace("WHERE", where))
+
+
 def stop(bench: Bench) -> None:
     """The process stands still."""
     bench.agent.send_signal(signal.SIGSTOP)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.runnables import RunnableLambda
 from msgspec import UNSET
 
 from pmagent.actors.audit.actor import Auditor
@@ -43,6 +46,22 @@ def test_an_audit_by_rules_ends_with_a_ruling_on_every_criterion() -> None:
     assert "not inspected" in diagram.reason
     judged = [one for one in court.of(AuditCriterionRuled) if one.final_score is not None]
     assert len(court.of(AuditOpinionGiven)) >= 3 * len(judged)
+
+
+def test_whoever_listens_to_this_process_hears_nothing_of_the_graph() -> None:
+    heard: list[str] = []
+
+    class Listener(BaseCallbackHandler):
+        def on_chain_start(self, *_: Any, name: str = "", **__: Any) -> None:
+            heard.append(name)
+
+    def audited(_: None) -> None:
+        court = Court()
+        court.ask()
+        court.audit()
+
+    RunnableLambda(audited, name="outside").invoke(None, {"callbacks": [Listener()]})
+    assert heard == ["outside"]
 
 
 def test_nothing_outward_happens_before_the_permit() -> None:

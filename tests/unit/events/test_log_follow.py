@@ -17,7 +17,7 @@ from pmagent.events.event import Draft, StoredEvent, Tail
 from pmagent.events.memory import MemoryStorage
 from pmagent.events.reader import CAUGHT_UP, Follower, Progress, Reader, event_at
 from pmagent.events.reader import events as read_events
-from pmagent.events.segments import SegmentReader, segment_firsts
+from pmagent.events.segments import SegmentReader, line_start, segment_firsts
 from tests.support.cases import each
 from tests.support.effort import examples, rounds
 from tests.support.logs import (
@@ -87,7 +87,7 @@ def test_a_line_that_claims_another_position_leads_nobody_away_from_the_others(d
     line = lines_of(disk)[149]
     data = disk.contents[path(1)].data
     start = line.start + len(b'{"position":')
-    for claim in (b"001", b"999", b"xyz"):
+    for claim in (b"001", b"151", b"999", b"xyz"):
         data[start : start + 3] = claim
         for position in (1, 30, 75, 100, 149, 151, 200, 301):
             reader = SegmentReader(disk, FOLDER)
@@ -99,6 +99,21 @@ def test_a_line_that_claims_another_position_leads_nobody_away_from_the_others(d
             event_at(reader, 150)
         assert (caught.value.offset, caught.value.position) == (line.start, 150)
         reader.close()
+
+
+def test_one_event_is_read_without_those_behind_it(disk: MemoryDisk, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_log(disk, [1] * 30, 1 << 26, size=700)
+    reader, read = SegmentReader(disk, FOLDER), list[bytes]()
+
+    def noted(position: int, bytes_max: int) -> bytes:
+        read.append(SegmentReader.read(reader, position, bytes_max))
+        return read[-1]
+
+    monkeypatch.setattr(reader, "read", noted)
+    assert event_at(reader, 12).position == 12
+    assert [line_start(chunk) for chunk in read] == [(11, 11), (12, 12)]
+    assert [chunk.count(b"\n") for chunk in read] == [1, 1]
+    reader.close()
 
 
 @each("segment_bytes", [1, 700, 1 << 26])
