@@ -14,7 +14,7 @@ import signal
 import struct
 import threading
 from collections.abc import Generator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Final
 
 import msgspec
@@ -71,6 +71,7 @@ def _checked_elsewhere(
             os.close(into)
             return
         if child == 0:
+            os.close(out)  # or nobody would tell the fork that its parent has gone
             _be_the_fork(storage, position, until, chunk_bytes, into)
         os.close(into)
         try:
@@ -80,8 +81,9 @@ def _checked_elsewhere(
                     return  # it died meanwhile
                 yield chunk
         finally:
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
+            pipe.close()  # which ends the fork: it writes all the time
+            with suppress(ChildProcessError):  # who started us may have told the kernel to keep no ended children
+                os.waitpid(child, 0)
 
 
 def _be_the_fork(storage: StorageReader, position: int, until: int, chunk_bytes: int, into: int) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from pmagent.workspace.trust import accept
 from tests.support.commands import pmagent, spawn
-from tests.support.daemons import Daemon, running
+from tests.support.daemons import Daemon, running, stopped
 from tests.support.effort import by_night
 from tests.support.pla_live import Device, asked, await_event, end_of_log, events, pla
 from tests.support.postgres import Server, one_server
@@ -80,6 +80,7 @@ def test_what_is_approved_is_typed_there_and_the_operators_stop_reaches_it(
 ) -> None:
     with linked(lab, server, tmp_path) as (daemon, device, worker):
         assert asked(lab, "status")["device"]["port"] == f"worker:{HANDS}/bench"
+        assert server.sql("SELECT count(*) FROM pm.worker") == "0", "without programs it takes no attempts"
         assert ordered(lab, "hello")["outcome"]["outcome"] == "executed"
         assert device.typed == "hello"
         ordered(lab, LONG, "--no-wait")
@@ -117,3 +118,23 @@ def test_typing_ends_with_a_daemon_that_is_killed_and_is_not_taken_up_by_the_nex
             assert device.typed == typed
             assert following.end()[0] == 0
         assert worker.said().count("carries the line") == 2
+
+
+@by_night
+def test_typing_ends_while_the_daemon_stands_still_and_is_not_taken_up_when_it_goes_on(
+    lab: Path, server: Server, tmp_path: Path
+) -> None:
+    with linked(lab, server, tmp_path) as (daemon, device, _):
+        ordered(lab, LONG, "--no-wait")
+        device.wait(lambda one: one.get("text") == LONG[2])
+        after = end_of_log(lab)
+        with stopped(daemon):
+            let_go(device)
+            typed = device.typed
+            assert LONG.startswith(typed)
+            assert typed != LONG
+        await_event(lab, "hid.linked", after=after)
+        assert [one["mode"] for one in events(lab, "pla.mode_changed")][-1] == "OBSERVE"
+        assert (device.typed, device.heard("commit")) == (typed, 1)
+        assert daemon.end()[0] == 0
+    assert spawn("replay", cwd=lab).code == 0

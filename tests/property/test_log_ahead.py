@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -130,11 +131,37 @@ def test_lines_that_come_cut_off_are_read_again(tmp_path: Path, monkeypatch: pyt
     is_the_same(str(tmp_path), 1, EVENTS, 700)
 
 
-def test_who_stops_reading_ends_the_fork(tmp_path: Path, forks: list[int]) -> None:
+def test_who_stops_reading_ends_the_fork(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forks: list[int]
+) -> None:
     written(str(tmp_path))
+    wait = os.waitpid
+
+    def within_a_minute(child: int, options: int) -> tuple[int, int]:
+        descriptor = os.pidfd_open(child)
+        try:
+            if not select.select([descriptor], [], [], 60.0)[0]:
+                os.kill(child, signal.SIGKILL)
+                pytest.fail("it waits for somebody who reads")
+        finally:
+            os.close(descriptor)
+        return wait(child, options)
+
+    monkeypatch.setattr(os, "waitpid", within_a_minute)
+    monkeypatch.setattr(ahead, "_PIPE_BYTES", 4096)  # of which it has more to say
     with closing(SegmentReader(RealDisk(), str(tmp_path))) as storage, closing(long_runs(storage, 1, None, 1)) as read:
         assert next(iter(read))[0].position == 1
         assert os.path.exists(f"/proc/{forks[0]}")
+
+
+def test_ended_children_that_the_kernel_keeps_not_are_not_asked_for(tmp_path: Path, forks: list[int]) -> None:
+    written(str(tmp_path))
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        is_the_same(str(tmp_path), 1, EVENTS, 700)
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+    assert len(forks) == 1
 
 
 def test_without_a_process_to_be_had_one_reads_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,7 +32,7 @@ def test_what_is_not_named_is_not_permitted(file: Path) -> None:
     ("text", "said"),
     [("tool = []", "tool"), ("capacity = 0", "capacity"), ('labels = ["A B"]', "labels"), ("[sizes]\nmore = 1", "more"),
      ('paths = ["x"]', "no absolute"), ('folder = "/a/../b"', "no absolute"), ('hosts = ["*.com"]', "hosts"),
-     ("x = ", "TOML")],
+     ('[line]\ndevice = "ttyACM0"', "no absolute"), ("[line]\nport = 1", "port"), ("x = ", "TOML")],
 )  # fmt: skip
 def test_what_cannot_be_obeyed_is_one_error_that_names_it(file: Path, text: str, said: str) -> None:
     file.write_text(GOOD + text)
@@ -48,6 +48,13 @@ def test_a_file_that_names_too_little_is_refused(file: Path, name: str) -> None:
     file.write_text("".join(line + "\n" for line in GOOD.splitlines() if not line.startswith(name)))
     with pytest.raises(BadWorker, match="names no"):
         read_settings(file)
+
+
+def test_a_worker_that_carries_a_line_needs_no_programs(file: Path) -> None:
+    file.write_text(GOOD.replace('tools = ["sh"]\n', "") + '[line]\ndevice = "/dev/ttyACM0"\nserial = "7"\n')
+    made = read_settings(file)
+    assert made.line is not None
+    assert (made.tools, made.line.device, made.line.serial) == ([], "/dev/ttyACM0", "7")
 
 
 def test_a_file_that_others_may_change_is_refused(file: Path) -> None:
