@@ -63,6 +63,7 @@ class _Line:
         self._permit = permit
         self._lock = threading.Lock()
         self._session: Session | None = None
+        self._over = False
 
     def ask(
         self, sql: bytes, *given: object, commits: bool = False, seconds: float = _ANSWER_SECONDS
@@ -74,16 +75,18 @@ class _Line:
                 if self._session is None:
                     self._permit()
                     self._session = next(sessions(self._address))
+                if self._over:  # whoever waited for its turn makes no connection that nobody closes
+                    raise Broken("it was let go of")
                 if commits:
                     return committed(self._session, self._replicated, sql, *given, seconds=seconds)
                 return self._session.ask(sql, *given, seconds=seconds)
             except Broken as broken:
-                self.close()
+                self._drop()
                 raise TableUnreachable(f"the attempts in {self._address} are not reached: {broken}") from broken
             except Failed as failed:
                 assert self._session is not None, "it has answered"
                 host = self._session.host
-                self.close()  # what was sent behind the statement has no answer
+                self._drop()  # what was sent behind the statement has no answer
                 if failed.state.startswith("PM"):
                     raise TableUnreachable(f"{self._address}: {failed}") from failed
                 error = explained(failed, host)
@@ -103,6 +106,11 @@ class _Line:
             raise TableRefused(f"the database on {self._session.host} refuses: {error}") from error
 
     def close(self) -> None:
+        """Let go of the connection for good."""
+        self._over = True
+        self._drop()
+
+    def _drop(self) -> None:
         if self._session is not None:
             self._session.close()
             self._session = None

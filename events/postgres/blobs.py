@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import secrets
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from time import monotonic, sleep
 from typing import Any, Final, TypeVar
 
 from pmagent.events.blobs import FileBlobReader
-from pmagent.events.errors import CorruptLog, PmagentError
+from pmagent.events.errors import DiskFull
 from pmagent.events.far_blobs import BlobsUnreachable, missing
 from pmagent.events.postgres.address import Address
 from pmagent.events.postgres.hold import committed
-from pmagent.events.postgres.reader import OUTAGE_SECONDS, PAUSE_SECONDS, connected, explained
-from pmagent.events.postgres.session import Broken, Failed, Session, Unreachable
+from pmagent.events.postgres.reader import Line, connected
+from pmagent.events.postgres.session import Broken, DatabaseRefused, Session, Unreachable
 
 T = TypeVar("T")
 
@@ -48,8 +46,8 @@ class PostgresBlobs:
         self._replicated = replicated
         self._permit = permit
         self._epoch = epoch
-        self._lock = threading.Lock()
-        self._session: Session | None = None
+        self._line = Line(address, lambda: connected(address, standby=True)[0])
+        self.close = self._line.close
 
     def put(self, name: str, content: FileBlobReader) -> int:
         """See Far. Each step may be done again: what was sent in vain has a name of its own, and is cleared away."""
@@ -109,39 +107,18 @@ class PostgresBlobs:
     def _trying(self, work: Callable[[Session], T], *, standby: bool = False) -> T:
         """``work`` on a session; on another one where it breaks. Raises BlobsUnreachable, CorruptLog."""
         self._permit()
-        with self._lock:
-            until = monotonic() + OUTAGE_SECONDS
-            while True:
-                try:
-                    if self._session is None:
-                        self._session, _ = connected(self._address, standby=standby)
-                    if self._session.is_standby and not standby:
-                        raise Broken("it is a standby")
-                    return work(self._session)
-                except Failed as failed:
-                    assert self._session is not None, "it has answered"
-                    host = self._session.host
-                    self.close()  # what was sent behind the statement has no answer
-                    raise _explained(explained(failed, host)) from failed
-                except Broken as broken:
-                    self.close()
-                    last: PmagentError = BlobsUnreachable(f"the blobs in {self._address} are not reached: {broken}")
-                except Unreachable as error:
-                    last = BlobsUnreachable(error.message, error.hint)
-                if monotonic() > until:
-                    raise last
-                sleep(PAUSE_SECONDS)
 
-    def close(self) -> None:
-        """Let go of the connection. Idempotent; the next call makes another one."""
-        if self._session is not None:
-            self._session.close()
-            self._session = None
+        def on(session: Session) -> T:
+            if session.is_standby and not standby:
+                raise Broken("it is a standby")
+            return work(session)
+
+        try:
+            return self._line.trying(on)
+        except (Unreachable, DatabaseRefused, DiskFull) as error:
+            what = f"the blobs in {self._address} are not reached: {error.message}"
+            raise BlobsUnreachable(what, error.hint) from error
 
 
 def _read(log_no: int, upload: bytes, at: int, session: Session) -> list[tuple[Any, ...]]:
     return session.ask(_READ, log_no, upload, at, _PIECES_AT_ONCE)
-
-
-def _explained(error: PmagentError) -> PmagentError:
-    return error if isinstance(error, CorruptLog) else BlobsUnreachable(error.message, error.hint)

@@ -167,6 +167,51 @@ def _of_another_release(session: Session, version: int) -> DatabaseRefused:
     return DatabaseRefused(f"the database on {session.host} has schema {version}; this release needs {VERSION}", mend)
 
 
+class Line:
+    """One connection, which ``connect`` makes when it is needed, and which is left where it breaks. For any thread; one
+    at a time uses it."""
+
+    def __init__(self, address: Address, connect: Callable[[], Session]) -> None:
+        self.lock = threading.RLock()
+        self.session: Session | None = None
+        self._address = address
+        self._connect = connect
+
+    def connected(self) -> Session:
+        """The session. Raises what ``connect`` raises."""
+        if self.session is None:
+            self.session = self._connect()
+        return self.session
+
+    def trying(self, work: Callable[[Session], T]) -> T:
+        """``work`` on a session; on another one where it breaks, for ``OUTAGE_SECONDS``. Raises Unreachable; what
+        ``explained`` makes of an error of the server, and then the session is left: what was sent behind the statement
+        has no answer."""
+        with self.lock:
+            until = monotonic() + OUTAGE_SECONDS
+            while True:
+                try:
+                    return work(session := self.connected())
+                except Failed as failed:
+                    self.close()
+                    raise explained(failed, session.host) from failed
+                except Broken as broken:
+                    self.close()
+                    last: PmagentError = Unreachable(f"{self._address} cannot be reached: {broken}", RUNS)
+                except Unreachable as error:
+                    last = error
+                if monotonic() > until:
+                    raise last
+                sleep(PAUSE_SECONDS)
+
+    def close(self) -> None:
+        """Let go of the connection. Idempotent; the next call makes another one."""
+        with self.lock:
+            if self.session is not None:
+                self.session.close()
+                self.session = None
+
+
 class PostgresReader:
     """Reads one log. A connection that breaks is made again, for ``OUTAGE_SECONDS``. For any thread.
 
@@ -177,15 +222,15 @@ class PostgresReader:
 
     def __init__(self, address: Address) -> None:
         self._address = address
-        self._lock = threading.RLock()
-        self._session: Session | None = None
+        self._line = Line(address, self._opened)
+        self.close = self._line.close
         self._seen = Tail()
         self._log_no, self._log_id = 0, ""
         self._ahead: list[bytes] = []  # lines that were fetched already
         self._next = 0  # the position of the first of them
         self._asked = 0  # from which position on the server reads more
         self._listens = False
-        self._open()
+        self._line.session = self._opened()
 
     def log_id(self) -> str:
         """See LogReader."""
@@ -194,20 +239,20 @@ class PostgresReader:
     def tail(self) -> Tail:
         """See StorageReader. A standby may show a batch that nobody has acknowledged: there the last one that the
         holder settled counts, or the one before the newest."""
-        return self._trying(self._tail)
+        return self._line.trying(self._tail)
 
     def read(self, position: int, bytes_max: int = CHUNK_BYTES) -> bytes:
         """See StorageReader."""
         if position < 1:
             raise ValueError("positions start at 1")
-        with self._lock:
+        with self._line.lock:
             end = self._seen.position
             if position > end and position > (end := self.tail().position):
                 return b""
             goes_on = position == self._next
             if not goes_on or not self._ahead:
                 size = AHEAD_BYTES if goes_on else bytes_max
-                self._ahead = self._trying(lambda: self._fetched(position, end, size, goes_on=goes_on))
+                self._ahead = self._line.trying(partial(self._fetched, position, end, size, goes_on))
             count = bisect(list(accumulate(map(len, self._ahead))), bytes_max) or 1
             found, self._ahead = b"".join(self._ahead[:count]), self._ahead[count:]
             if len(found) > bytes_max:
@@ -220,8 +265,8 @@ class PostgresReader:
 
     def location(self, position: int) -> tuple[str, int]:
         """See StorageReader: the page, and the byte offset in it."""
-        with self._lock:
-            pages = self._trying(lambda: self._pages(position, position, 1))
+        with self._line.lock:
+            pages = self._line.trying(lambda session: self._pages(session, position, position, 1))
             if not pages or pages[0][1] < position:
                 return f"page {pages[0][0] if pages else position}", 0
             first, _, lines = pages[0]
@@ -234,18 +279,11 @@ class PostgresReader:
             left = until - monotonic()
             if left <= 0:
                 return False
-            with self._lock:
-                self._trying(partial(self._waited, min(left, POLL_SECONDS)))
+            with self._line.lock:
+                self._line.trying(partial(self._waited, min(left, POLL_SECONDS)))
         return True
 
-    def close(self) -> None:
-        """See LogReader."""
-        with self._lock:
-            if self._session is not None:
-                self._session.close()
-                self._session = None
-
-    def _open(self) -> None:
+    def _opened(self) -> Session:
         session, head = connected(self._address, standby=True)
         if head is None or not head.log_id or self._log_id not in ("", head.log_id):
             session.close()
@@ -253,38 +291,16 @@ class PostgresReader:
                 f"there is no log {self._address.log} in {self._address.dsn}" if head is None or not head.log_id
                 else f"another log lies in {self._address} now", "pmagent up begins one where none was",
             )
-        self._session, self._listens = session, False
-        self._log_no, self._log_id = head.log_no, head.log_id
+        self._log_no, self._log_id, self._listens = head.log_no, head.log_id, False
+        return session
 
-    def _trying(self, work: Callable[[], T]) -> T:
-        """``work`` on a session; on another one where it breaks."""
-        with self._lock:
-            until = monotonic() + OUTAGE_SECONDS
-            while True:
-                try:
-                    if self._session is None:
-                        self._open()
-                    return work()
-                except Broken as broken:
-                    self.close()
-                    last: PmagentError = Unreachable(f"{self._address} cannot be reached: {broken}", RUNS)
-                except Unreachable as error:
-                    last = error
-                if monotonic() > until:
-                    raise last
-                sleep(PAUSE_SECONDS)
-
-    def _tail(self) -> Tail:
-        assert self._session is not None, "opened by _trying"
-        try:
-            head = head_of(self._session, self._address.log)
-        except Failed as failed:
-            raise explained(failed, self._session.host) from failed
+    def _tail(self, session: Session) -> Tail:
+        head = head_of(session, self._address.log)
         if head is None or head.log_id != self._log_id:
             raise NotFound(f"log {self._log_id} is not in {self._address} any more", "look where the log is now")
         tail = head.tail
-        if self._session.is_standby and head.settled < head.position:
-            tail = self._tail_before(head)
+        if session.is_standby and head.settled < head.position:
+            tail = self._tail_before(session, head)
             if tail.position <= self._seen.position:  # a primary has shown more
                 return self._seen
         elif tail.position < self._seen.position:
@@ -293,12 +309,11 @@ class PostgresReader:
         self._seen = tail
         return tail
 
-    def _tail_before(self, head: Head) -> Tail:
+    def _tail_before(self, session: Session, head: Head) -> Tail:
         """The end of the batch before the newest: the writer sent the newest only when that was acknowledged."""
         from pmagent.events.line import decode_line
 
-        assert self._session is not None, "opened by _trying"
-        rows = asked(self._session, _BEFORE, self._log_no, head.batch)
+        rows = session.ask(_BEFORE, self._log_no, head.batch)
         if not rows:
             return Tail()
         last, batch, lines = rows[0]
@@ -309,44 +324,38 @@ class PostgresReader:
             raise CorruptLog(f"page that ends at {last}", 0, last, f"not an event: {error}") from error
         return Tail(last, batch, event.time, event.sum)
 
-    def _pages(self, position: int, end: int, size: int, *, posted: bool = False) -> list[tuple[int, int, bytes]]:
+    def _pages(
+        self, session: Session, position: int, end: int, size: int, *, posted: bool = False
+    ) -> list[tuple[int, int, bytes]]:
         """The pages from ``position`` on; ``posted``: for which the server was asked already, unless something else
         was asked since."""
-        session = self._session
-        assert session is not None, "opened by _trying"
-        try:
-            found = session.answer() if posted else []
-        except Failed as failed:
-            raise explained(failed, session.host) from failed
-        return found or asked(session, _PAGES, self._log_no, position, end, _PAGES_MAX, size)
+        found = session.answer() if posted else []
+        return found or session.ask(_PAGES, self._log_no, position, end, _PAGES_MAX, size)
 
-    def _fetched(self, position: int, end: int, size: int, *, goes_on: bool) -> list[bytes]:
+    def _fetched(self, position: int, end: int, size: int, goes_on: bool, session: Session) -> list[bytes]:
         """Lines from ``position`` on, whole pages up to ``size`` bytes and one more; where the reading ``goes_on``, the
         server is asked for the next ones."""
         found: list[bytes] = []
         wanted, (posted, self._asked) = position, (self._asked, 0)
-        for first, last, lines in self._pages(position, end, size, posted=posted == position):
-            if found and first != wanted:
+        for first, last, lines in self._pages(session, position, end, size, posted=posted == position):
+            if not first <= wanted <= last or (found and first != wanted):
                 break  # the next reading tells
-            if not first <= wanted <= last:
-                break
             if lines.count(b"\n") != last - first + 1 or not lines.endswith(b"\n"):
                 if found:
                     break
                 why = f"it does not hold {last - first + 1} whole lines"
                 raise CorruptLog(f"page {first}", 0, wanted, why)
-            found.append(lines if first == wanted and last <= end else _cut(lines, wanted - first, end - first + 1))
+            stop = _offset(lines, end - first + 1) if last > end else len(lines)
+            found.append(lines[_offset(lines, wanted - first) : stop])
             wanted = last + 1
         if not found:
             raise CorruptLog(f"page {position}", 0, position, "the page that holds it is missing")
-        if goes_on and wanted <= end and self._session is not None:
-            self._session.post(_PAGES, self._log_no, wanted, end, _PAGES_MAX, AHEAD_BYTES)
+        if goes_on and wanted <= end:
+            session.post(_PAGES, self._log_no, wanted, end, _PAGES_MAX, AHEAD_BYTES)
             self._asked = wanted
         return found
 
-    def _waited(self, seconds: float) -> None:
-        session = self._session
-        assert session is not None, "opened by _trying"
+    def _waited(self, seconds: float, session: Session) -> None:
         if session.is_standby:
             session.notified(seconds)  # nobody can listen there: it only waits
             return
@@ -356,11 +365,6 @@ class PostgresReader:
                 self._listens = True
             return  # what came before is not told of: look again
         session.notified(seconds)
-
-
-def _cut(lines: bytes, start: int, stop: int) -> bytes:
-    """The lines from number ``start`` to ``stop``, as far as there are any."""
-    return b"".join(lines.splitlines(keepends=True)[start:stop])
 
 
 def _offset(lines: bytes, count: int) -> int:

@@ -188,7 +188,8 @@ def plan_disconnect(layout: Layout, harness: str, scope: Scope) -> tuple[Connect
 
 
 def disconnect(layout: Layout, connection: Connection, plans: list[Plan]) -> None:
-    """Carry the plans out, then forget the connection; with the last one the hook's copy goes. Raises OSError."""
+    """Carry the plans out, then forget the connection; with the last one the hook's copy goes. Raises CannotConnect,
+    OSError."""
     for plan in plans:
         _write(plan)
         for folder in reversed(plan.folders):
@@ -291,14 +292,23 @@ def _text_of(path: Path) -> str | None:
 
 
 def _write(plan: Plan) -> None:
+    """Write a file as it was planned, in the place of what was shown: nothing else, wherever a link leads by now.
+    Raises CannotConnect, OSError."""
     if plan.after == plan.before:
         return
+    file = plan.path.resolve()
+
+    def look() -> None:
+        if _text_of(file) != plan.before:
+            raise CannotConnect(f"{plan.path} has been changed since it was shown, and stays so", "try it again")
+
     if plan.after is None:
+        look()
         plan.path.unlink(missing_ok=True)
         return
     plan.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     mode = plan.path.stat().st_mode & 0o777 if plan.path.exists() else 0o600
-    write_atomic(plan.path.resolve(), plan.after.encode(), mode)
+    write_atomic(file, plan.after.encode(), mode, look)
 
 
 def installed_source() -> bytes:

@@ -12,7 +12,7 @@ import pytest
 from pmagent.events.attempts import HolderTable, Letter, Offering, TableRefused, TableUnreachable, WorkerTable
 from pmagent.events.evidence import worker_table
 from pmagent.events.postgres.store import PostgresLog
-from tests.support.postgres import READER, SECONDS, WRITER, Server, one_server
+from tests.support.postgres import READER, SECONDS, WRITER, Server, one_server, until
 from tests.support.workers import HANDS, joined
 
 
@@ -230,3 +230,14 @@ def test_the_line_to_a_device_is_that_of_one_worker_and_of_one_holder(
 
 def test_letters_of_a_line_reach_no_standby(server: Server) -> None:
     assert server.sql("SELECT relpersistence FROM pg_class WHERE oid = 'pm.line'::regclass") == "u"
+
+
+def test_a_table_that_was_let_go_of_makes_no_connection_any_more(server: Server, store: PostgresLog) -> None:
+    connections = f"SELECT count(*) FROM pg_stat_activity WHERE usename = '{HANDS}'"
+    table = worker_table(str(server.address(role=HANDS)), replicated=False)
+    table.claim_line("mine", "bench", [name_of(store)])
+    before = int(server.sql(connections))
+    table.close()
+    with pytest.raises(TableUnreachable, match="let go of"):
+        table.claim_line("mine", "bench", [name_of(store)])
+    until(lambda: int(server.sql(connections)) == before - 1, "its connection is gone")

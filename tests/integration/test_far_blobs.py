@@ -19,7 +19,7 @@ from pmagent.events.disk import RealDisk
 from pmagent.events.errors import CorruptLog, NotFound, PmagentError
 from pmagent.events.evidence import DatabaseNotAccepted, log_at, log_in
 from pmagent.events.far_blobs import BlobNotKept, BlobsUnreachable, FarBlobs
-from pmagent.events.postgres import blobs as blobs_module
+from pmagent.events.postgres import reader as reader_module
 from pmagent.events.postgres.schema import STEPS, VERSION, prepare, schema_version
 from pmagent.events.postgres.session import sessions
 from pmagent.events.postgres.store import PostgresLog
@@ -104,7 +104,7 @@ def test_pieces_of_a_writer_that_was_killed_are_cleared_away(server: Server, tmp
 def test_a_blob_that_no_standby_has_is_not_stored(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blobs_module, "OUTAGE_SECONDS", 0)
+    monkeypatch.setattr(reader_module, "OUTAGE_SECONDS", 0)
     address = server.new_log()
     with PostgresLog(address, tmp_path / "a", replicated=False).lease("tests"):
         waiting = PostgresLog(address, tmp_path / "b")

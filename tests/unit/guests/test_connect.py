@@ -232,6 +232,43 @@ def test_a_link_is_followed_and_stays(place: Place, tmp_path: Path) -> None:
     assert (tmp_path / "dotfiles.json").read_text() == "{}"
 
 
+@each("before", [None, "{}"])
+def test_a_file_that_is_another_one_since_it_was_shown_stays(place: Place, before: str | None, tmp_path: Path) -> None:
+    path, other = place.layout.workspace / ".claude/settings.local.json", tmp_path / "profile"
+    path.parent.mkdir(exist_ok=True)
+    other.write_text("export A=1\n")
+    path.unlink(missing_ok=True)
+    if before is not None:
+        path.write_text(before)
+    plan = place.plan("claude", "project", "observe")
+
+    def refused() -> None:
+        with pytest.raises(CannotConnect, match="has been changed since it was shown"):
+            connecting.connect(place.layout, "claude", "project", "observe", 20, plan, "", place.environ)
+
+    path.unlink(missing_ok=True)
+    path.symlink_to(other)
+    refused()
+    assert other.read_text() == "export A=1\n"
+    path.unlink()
+    path.write_text('{"model": "opus"}')
+    refused()
+    assert json.loads(path.read_text()) == {"model": "opus"}
+    assert [one.name for one in path.parent.iterdir()] == [path.name], "nothing is left beside it"
+
+
+def test_a_file_that_changes_before_it_would_go_stays(place: Place) -> None:
+    path = place.connect("claude")
+    connection, plans = connecting.plan_disconnect(place.layout, "claude", "project")
+    assert plans[0].after is None
+    path.write_text('{"model": "opus"}')
+    with pytest.raises(CannotConnect):
+        connecting.disconnect(place.layout, connection, plans)
+    assert path.exists()
+    place.disconnect("claude")
+    assert json.loads(path.read_text()) == {"model": "opus"}
+
+
 def test_only_what_is_known_is_connected(place: Place) -> None:
     with pytest.raises(CannotConnect):
         place.plan("gemini", "managed", "observe")
