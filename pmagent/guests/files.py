@@ -172,7 +172,14 @@ class _Search:
             raise _TooManyError
         for entry in found:
             if fits(entry.name) and (hidden or not entry.name.startswith(".")):
-                yield entry.name, entry.is_dir()
+                yield entry.name, _is_folder(entry)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # links that lead nowhere, or in a circle
+        return False
 
 
 def _real(path: str) -> tuple[str, int] | str:
