@@ -10,7 +10,7 @@ import re
 import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import pytest
@@ -243,9 +243,14 @@ def test_a_wildcard_ends_however_much_there_is(tmp_path: Path, monkeypatch: pyte
         (tmp_path / name).mkdir()
         (tmp_path / name / "loop").symlink_to(tmp_path)
     monkeypatch.setattr("pmagent.guests.files.ENTRIES_MAX", 1000)
-    looked = []
+    looked: list[str] = []
     scandir = os.scandir
-    monkeypatch.setattr(os, "scandir", lambda path: looked.append(path) or scandir(path))
+
+    def counted(path: str) -> Any:
+        looked.append(path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", counted)
     for line in ("cat **/gone", "cat **/gone **/away */*/*/*/*/x", "rm -rf ./*/loop/ **/y"):
         looked.clear()
         found = facts.look("script", "s", "", "", "Bash", {"command": line}, "", str(tmp_path), str(tmp_path))
