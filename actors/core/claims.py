@@ -114,7 +114,7 @@ class Offer:
                 return [Hold()] if row is not None and row.epoch else []
             if row is None:
                 return [Insert(self.epoch)]
-            return [Adopt(self.epoch)] if row.epoch < self.epoch else []
+            return [Adopt(self.epoch)] if row.epoch != self.epoch else []  # a later one is of a history that is lost
         if row.state == "done":
             return self._end(Ended("done", row.result))
         if row.state == "lost":

@@ -6,13 +6,20 @@ led to them are answered as they were: nothing is taken from memory that the mac
 
 from __future__ import annotations
 
-import glob
 import os
 import posixpath
+import re
 import stat
+from collections.abc import Callable, Iterator, Sequence
+from fnmatch import translate
+from functools import lru_cache
 from itertools import islice
 from typing import Any, Final
 
+ENTRIES_MAX: Final = 20_000
+"""So many entries of folders are looked at for a call; one that needs more is not understood."""
+DEPTH_MAX: Final = 100
+"""A wildcard is followed so many folders down."""
 QUESTIONS_MAX: Final = 64
 """Facts that needed more questions are not kept."""
 
@@ -29,12 +36,14 @@ class NotResolved(Exception):
 
 class Files:
     """Answers of one ``moment``, which others may share: a question that comes again has the answer that it had.
-    ``lasting``: whether ``questions`` are all that was looked at."""
+    ``lasting``: whether ``questions`` are all that was looked at; ``left``: so many entries may still be."""
 
     def __init__(self, moment: Moment | None = None) -> None:
         self.lasting = True
+        self.left = ENTRIES_MAX
         self._moment: Moment = {} if moment is None else moment
         self._answers: Moment = {}
+        self._matched: dict[tuple[str, str | None, int], tuple[list[str], bool]] = {}
 
     @property
     def questions(self) -> Moment | None:
@@ -72,10 +81,21 @@ class Files:
         found: bool = self._asked(os.path.lexists, path)
         return found
 
-    def matches(self, pattern: str, cwd: str | None, most: int) -> list[str]:
-        """The paths that a wildcard stands for, ``most`` of them."""
-        found: list[str] = self._asked(_matches, pattern, cwd, most)
-        return found
+    def matches(self, pattern: str, cwd: str | None, most: int) -> tuple[list[str], bool]:
+        """The paths that a wildcard stands for, ``most`` of them, and whether these are all."""
+        key = (pattern, cwd, most)
+        if key not in self._matched:
+            found, left = self._asked(_matches, pattern, cwd, most + 1, self.left)
+            self.left = max(left, 0)
+            self._matched[key] = found[:most], left >= 0 and len(found) <= most
+        return self._matched[key]
+
+    def entries(self, folder: str) -> list[os.DirEntry[str]] | None:
+        """What is in a folder; None where that is too much. Raises OSError."""
+        with os.scandir(folder) as entries:
+            found = list(islice(entries, self.left + 1))
+        self.left -= len(found)
+        return found if self.left >= 0 else None
 
 
 def answer(moment: Moment, asked: Asked) -> Any:
@@ -91,8 +111,75 @@ def same(questions: Moment, moment: Moment) -> bool:
     return all(answer(moment, asked) == known for asked, known in questions.items())
 
 
-def _matches(pattern: str, cwd: str | None, most: int) -> list[str]:
-    return list(islice(glob.iglob(pattern, root_dir=cwd, recursive=True), most))
+@lru_cache(maxsize=256)
+def any_of(globs: tuple[str, ...]) -> Callable[[str], object]:
+    """Whether a name fits one of these globs."""
+    return re.compile("|".join(map(translate, globs)) or r"(?!)").match
+
+
+def _matches(pattern: str, cwd: str | None, most: int, left: int) -> tuple[list[str], int]:
+    """``most`` of the paths, and how many entries may be looked at after that; -1 if there were too many."""
+    found, search = dict[str, None](), _Search(left)
+    *folders, last = pattern.split("/")
+    above, parts = "/" if pattern.startswith("/") else "", [*filter(None, folders), last]
+    try:
+        for path in islice(search.below(cwd or "/", above, parts, 0), most):
+            found[path] = None
+    except _TooManyError:
+        return [*found], -1
+    return [*found], search.left
+
+
+class _TooManyError(Exception):
+    """More entries would have to be looked at."""
+
+
+class _Search:
+    """Paths that a wildcard stands for, as a shell with ``**`` finds them. Unlike the library's, it ends: a name that
+    is nowhere would be looked for in every folder of the machine."""
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+    def below(self, cwd: str, above: str, parts: Sequence[str], depth: int) -> Iterator[str]:
+        """The paths of these parts below ``above``. Raises _TooManyError."""
+        if depth > DEPTH_MAX:
+            raise _TooManyError
+        part, rest, deep = parts[0], parts[1:], parts[0] == "**"
+        if not re.search(r"[*?\[]", part):
+            if rest:
+                yield from self.below(cwd, f"{above}{part}/", rest, depth + 1)
+            elif os.path.lexists(posixpath.join(cwd, above + part)):  # no name behind the last slash: a folder
+                yield above + part
+            return
+        if deep and rest:
+            yield from self.below(cwd, above, rest, depth + 1)
+        for name, folder in self._listed(cwd, above, "*" if deep else part):
+            if not rest:
+                yield above + name
+            if folder and (deep or rest):
+                yield from self.below(cwd, f"{above}{name}/", parts if deep else rest, depth + 1)
+
+    def _listed(self, cwd: str, folder: str, part: str) -> Iterator[tuple[str, bool]]:
+        fits, hidden = any_of((part,)), part.startswith(".")
+        try:
+            with os.scandir(posixpath.join(cwd, folder)) as entries:
+                found = [*islice(entries, self.left + 1)]
+        except OSError:
+            return
+        self.left -= len(found) + 1
+        if self.left < 0:
+            raise _TooManyError
+        for entry in found:
+            if fits(entry.name) and (hidden or not entry.name.startswith(".")):
+                yield entry.name, _is_folder(entry)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # links that lead nowhere, or in a circle
+        return False
 
 
 def _real(path: str) -> tuple[str, int] | str:

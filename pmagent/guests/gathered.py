@@ -7,15 +7,12 @@ import posixpath
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from fnmatch import fnmatchcase
 from itertools import islice
 from typing import Final, NamedTuple
 
 from pmagent.contracts.guest_calls import LOOKED_FOR, Command
-from pmagent.guests.files import Files, Moment, NotResolved
+from pmagent.guests.files import Files, Moment, NotResolved, any_of
 
-ENTRIES_MAX: Final = 20_000
-"""So many entries below a folder are looked through; a larger one is not understood."""
 PATHS_MAX: Final = 200
 """So many paths a glob or a folder may bring."""
 SHOWN_MAX: Final = 20
@@ -94,8 +91,8 @@ class Gathered:
         any word."""
         if "/" not in re.split(r"[*?\[]", pattern)[0] or (cwd is None and pattern[0] != "/"):
             return [None]
-        found = self.files.matches(pattern, cwd, SHOWN_MAX + 1)
-        return [_encodable(one) for one in found] or [pattern] if len(found) <= SHOWN_MAX else [None]
+        found, whole = self.files.matches(pattern, cwd, PATHS_MAX)
+        return [_encodable(one) for one in found] or [pattern] if whole and len(found) <= SHOWN_MAX else [None]
 
     def read(self, word: Word, cwd: str | None, *, tree: Filter | None = None) -> None:
         """Note that a file is read, or with ``tree`` what lies below a folder."""
@@ -156,10 +153,10 @@ class Gathered:
         if re.search(r"\[[\[^]|\[:", pattern.replace("[[]", "")):
             self.why("a set of characters in a name")
             return
-        found = self.files.matches(pattern, cwd, PATHS_MAX + 1)
-        if len(found) > PATHS_MAX:
+        found, whole = self.files.matches(pattern, cwd, PATHS_MAX)
+        if not whole:
             self.why("a wildcard stands for very many files")
-        for one in found[:PATHS_MAX] or [pattern]:
+        for one in found or [pattern]:
             if path := self._resolved(one, cwd):
                 yield path
 
@@ -212,22 +209,20 @@ class Gathered:
 
     def _whole(self, path: str, into: dict[str, None], of: Filter) -> None:
         self.trees[path] = None
-        left = ENTRIES_MAX
         folders = [path] if self.files.is_folder(path) else []
         self.files.lasting &= not folders  # what lies below one is looked through each time
-        ignored = [] if of.ignored or not folders else _ignored(self.root)
+        ignored = () if of.ignored or not folders else _ignored(self.root)
         for key in (f"{path}/{_KEY}", f"{path}/key"):
             if key.endswith(f".pmagent/{_KEY}") and self.files.is_there(key):
                 into[key] = None
         while folders:
             folder = folders.pop()
             try:
-                entries = list(os.scandir(folder))
+                entries = self.files.entries(folder)
             except OSError as error:
                 self.why(f"a folder cannot be looked through: {type(error).__name__}")
                 continue
-            left -= len(entries)
-            if left < 0 or len(into) > PATHS_MAX:
+            if entries is None or len(into) > PATHS_MAX:
                 self.why("a folder holds too much to be looked through")
                 return
             for entry in entries:
@@ -271,17 +266,17 @@ def strange(text: str) -> bool:
     return unicodedata.normalize("NFKC", text) != unicodedata.normalize("NFC", text)
 
 
-def _any(name: str, globs: Sequence[str]) -> bool:
-    return any(fnmatchcase(name, one) for one in globs)
+def _any(name: str, globs: tuple[str, ...]) -> bool:
+    return bool(any_of(globs)(name))
 
 
-def _ignored(root: str) -> list[str]:
+def _ignored(root: str) -> tuple[str, ...]:
     """Names that git ignores at any depth, as the workspace's ``.gitignore`` says; none where that is not simple."""
     try:
         with open(f"{root}/.gitignore", encoding="utf-8") as file:
             lines = [line.strip() for line in islice(file, 2000)]
     except (OSError, UnicodeError):
-        return []
+        return ()
     if any(line.startswith("!") for line in lines):
-        return []
-    return [line.strip("/") for line in lines if line and line[0] != "#" and "/" not in line.strip("/")]
+        return ()
+    return tuple(line.strip("/") for line in lines if line and line[0] != "#" and "/" not in line.strip("/"))

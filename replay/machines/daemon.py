@@ -239,6 +239,7 @@ class Daemon(Process):
         left, self._left = self._left, None
         if left is None:
             self.world.faults.note("the lease is live again")
+            self.held_at = self.held_at and self.world.now  # it stood still, or reached nobody, and begins to see to it
         else:
             self.laws.recovers(self)
             if any(elsewhere(event) for event in left.begun):

@@ -320,8 +320,9 @@ def withdraw(position: int) -> Statement:
 
 
 def adopt(position: int, epoch: int) -> Statement:
-    """Offer an open attempt under a later epoch."""
-    return update(position, lambda row: row.state == "open" and row.epoch < epoch, epoch=epoch)
+    """Offer an open attempt under the epoch that is held."""
+    adopted = update(position, lambda row: row.state == "open" and row.epoch != epoch, epoch=epoch)
+    return lambda node: adopted(node) if node.local.head.epoch == epoch else None
 
 
 def lose(position: int, claim: str, renewals: int) -> Statement:

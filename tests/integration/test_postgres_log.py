@@ -19,7 +19,7 @@ from pmagent.events.postgres import storage as storage_module
 from pmagent.events.postgres.address import Address
 from pmagent.events.postgres.checks import Unsafe
 from pmagent.events.postgres.reader import PostgresReader
-from pmagent.events.postgres.session import DatabaseRefused, Unreachable
+from pmagent.events.postgres.session import DatabaseRefused, Failed, Session, Unreachable
 from pmagent.events.postgres.store import PostgresLog
 from pmagent.events.reader import events
 from tests.support.logs import BatchWriter, draft
@@ -334,3 +334,13 @@ def test_a_reader_of_a_standby_sees_what_was_acknowledged(tmp_path: Path) -> Non
                 assert reader.tail() == third
             with pytest.raises((PmagentError, AssertionError)), there.lease("tests"):
                 pass
+
+
+def test_a_session_whose_statement_failed_in_a_pair_goes_on(server: Server) -> None:
+    with closing(Session(f"host={server.folder} user=postgres dbname=postgres")) as session:
+        good, bad = (b"SELECT 1", ()), (b"SELECT 1/0", ())
+        for first, then in ((bad, good), (good, bad), (bad, bad)):
+            with pytest.raises(Failed, match="division by zero"):
+                session.ask_two(first, then)
+            assert session.ask(b"SELECT 2") == [(2,)]
+        assert session.ask_two(good, good) == ([(1,)], [(1,)])

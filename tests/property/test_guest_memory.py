@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import glob
 import hmac
 import os
 import re
 import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import pytest
@@ -211,3 +212,47 @@ def test_a_rule_holds_as_long_as_it_says() -> None:
 @given(st.binary(max_size=64), st.binary(max_size=300))
 def test_a_call_is_bound_by_hmac(key: bytes, content: bytes) -> None:
     assert mac(key, content) == hmac.digest(key, content, "sha256").hex()
+
+
+PARTS: Final = st.sampled_from(["*", "**", "a", "b", "?", "[ab]", ".*", "a*", "", ".."])
+
+
+@settings(max_examples=examples(200))
+@given(st.lists(st.tuples(st.sampled_from(["file", "folder", "link"]), st.sampled_from([*NAMES, ".h", "a/b/a"]),
+                          st.just("gone")), max_size=8),  # no link leads back: the library would not end
+       st.lists(PARTS, min_size=1, max_size=4), st.integers(0, 40))  # fmt: skip
+def test_a_wildcard_stands_for_what_the_library_finds_or_for_too_much(
+    steps: list[tuple[str, str, str]], parts: list[str], left: int
+) -> None:
+    pattern = "/".join(parts).lstrip("/")
+    with TemporaryDirectory() as folder:
+        for step in steps:
+            change(Path(folder), step)
+        wanted = {os.path.normpath(one) for one in glob.glob(pattern, root_dir=folder, recursive=True) if one}
+        files = Files()
+        files.left = left
+        found, whole = files.matches(pattern, folder, 1000)
+        assert {os.path.normpath(one) for one in found} - {"."} <= wanted
+        assert not whole or {os.path.normpath(one) for one in found if one} - {"."} == wanted - {"."}
+        assert 0 <= files.left <= left
+
+
+def test_a_wildcard_ends_however_much_there_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It looks at so many entries for all words of a call, and so does what goes through a folder."""
+    for name in "abcdefgh":
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "loop").symlink_to(tmp_path)
+    monkeypatch.setattr("pmagent.guests.files.ENTRIES_MAX", 1000)
+    looked: list[str] = []
+    scandir = os.scandir
+
+    def counted(path: str) -> Any:
+        looked.append(path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", counted)
+    for line in ("cat **/gone", "cat **/gone **/away */*/*/*/*/x", "rm -rf ./*/loop/ **/y"):
+        looked.clear()
+        found = facts.look("script", "s", "", "", "Bash", {"command": line}, "", str(tmp_path), str(tmp_path))
+        assert found.unclear
+        assert len(looked) < 1000 + 10

@@ -124,7 +124,7 @@ PLANTED: dict[str, tuple[str, frozenset[str] | None, list[tuple[Any, ...]]]] = {
         (Offer, "saw", "[Lose(row.claim, row.renewals) if row.claim else Withdraw()]", 'self._end(Ended("withdrawn"))'),
     ]),
     "an offer keeps its first epoch": ("come to rest", None, [
-        (Offer, "saw", "if row.epoch < self.epoch", "if False"),
+        (Offer, "saw", "if row.epoch != self.epoch", "if False"),
     ]),
     "a claim counts from its answer": ("acts on|told already", WORKERS, [
         (Claim, "_begin", "self.term.renewed(sent)", "self.term.renewed(sent + self.term.length)"),

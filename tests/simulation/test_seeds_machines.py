@@ -14,6 +14,8 @@ from pmagent.replay.simulation.runner import run_seeds
 from tests.support.effort import rounds
 
 ROOT = Path(__file__).resolve().parents[2]
+LINES = (Path(__file__).parent / "seeds.txt").read_text().splitlines()
+FOUND = [int(line.split()[1]) for line in LINES if line.startswith("machines ")]
 HISTORIES = """
 import sys
 sys.path.insert(0, sys.argv[1])
@@ -27,6 +29,11 @@ def test_the_laws_hold_and_every_fault_strikes() -> None:
     summary = run_seeds(1, rounds(20_000, 1_000), one=simulate)
     assert summary.failures == []
     assert [name for name in (*CHANCES, *CONSEQUENCES) if not summary.struck.get(name)] == []
+
+
+@pytest.mark.parametrize("seed", FOUND)
+def test_seeds_that_found_something_are_run_for_ever(seed: int) -> None:
+    assert simulate(seed).seed == seed
 
 
 def test_a_seed_has_one_history_in_every_process() -> None:

@@ -52,6 +52,7 @@ def test_an_attempt_is_offered_until_there_is_a_row() -> None:
 
 def test_a_later_holder_and_one_that_raised_its_epoch_offer_anew() -> None:
     assert Offer(2, L).saw(Row("open", 1), at(0)) == [Adopt(2)]
+    assert Offer(2, L).saw(Row("open", 3), at(0)) == [Adopt(2)], "its offer was made in a history that is lost"
     offer = Offer(1, L)
     offer.epoch = 2
     assert offer.saw(Row("open", 1), at(0)) == [Adopt(2)]
