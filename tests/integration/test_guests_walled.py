@@ -22,7 +22,7 @@ from tests.support.guests import Place, installed, of, place
 
 pytestmark = [installed, pytest.mark.slow]
 
-HARNESSES = of("claude", "codex", "gemini", *(("opencode",) if NIGHT else ()))
+HARNESSES = of("claude", "codex", *(("gemini", "opencode") if NIGHT else ()))
 TWO = of("claude", "codex")
 HOST = "model.test"
 
