@@ -93,7 +93,8 @@ fi
 pip() {
     .venv/bin/python -I -m pip "$@"
 }
-pip install --quiet --require-hashes --only-binary=:all: -r "$requirements"
+# The pinned set is whole, so nothing is left to be resolved.
+pip install --quiet --require-hashes --only-binary=:all: --no-deps -r "$requirements"
 if [ "$requirements" = requirements-dev.txt ]; then
     pip install --quiet --require-hashes --only-binary=:all: --no-deps -r requirements-board.txt
 fi
