@@ -69,6 +69,8 @@ class Placement:
     def __init__(self) -> None:
         self._table: HolderTable | None = None
         self._there: set[int] = set()
+        self._unoffered: set[int] = set()  # their files are kept, and no row says yet that they are needed
+        self._ended: set[int] = set()
         self._leaving: set[int] = set()
         self._held = False
         self._rows: dict[int, AttemptRow] | None = None
@@ -110,9 +112,12 @@ class Placement:
                 self._held = isinstance(data, EffectsPaused)
             elif self._there and (request := getattr(data, "request", 0)) in self._there:
                 self._there.discard(request)
-                task = asyncio.get_running_loop().create_task(self._forget(request))
-                self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
+                self._forgotten(request)
+
+    def _forgotten(self, position: int) -> None:
+        task = asyncio.get_running_loop().create_task(self._forget(position))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def wanted(self, request: RunRequested, assigned: TaskAssigned) -> list[str] | None:
         """The labels by which the attempt is placed; None: it runs on this host."""
@@ -131,6 +136,17 @@ class Placement:
                 found = await anyio.to_thread.run_sync(self._table.labels, THERE_SECONDS)
             self._labels = monotonic(), found
         return labels if any(one.issuperset(labels) for one in found) else None
+
+    def keep(self, position: int) -> None:
+        """Files that are kept from now on may be the attempt's, until it is ``offered``."""
+        self._unoffered.add(position)
+
+    def offered(self, position: int) -> None:
+        """The attempt needs no file any more that its row does not name."""
+        self._unoffered.discard(position)
+        if not self._unoffered:
+            while self._ended:
+                self._forgotten(self._ended.pop())
 
     def begin(self, position: int) -> None:
         """The attempt goes on elsewhere from now on."""
@@ -221,6 +237,7 @@ class Placement:
                     return Ended("lost")
                 self._rows = None
                 await anyio.to_thread.run_sync(table.offer, position, offering)
+                self.offered(position)
             case Adopt():
                 await taken("adopt")
             case Hold():
@@ -247,6 +264,9 @@ class Placement:
         assert self._table is not None, "its row was there"
         with suppress(TableUnreachable):  # the next start does it
             async with self._loading:
+                if self._unoffered:  # with a row go the files that no other row names
+                    self._ended.add(position)
+                    return
                 self._packed.clear()
                 await anyio.to_thread.run_sync(self._table.step, position, "forget")
 
@@ -261,7 +281,7 @@ class Placed:
     async def __call__(self, event: Event, io: Io) -> msgspec.Struct:
         """Run the program once, wherever."""
         asked: TaskAttemptRequested = event.data
-        placement, offering = self._placement, None
+        placement = self._placement
         if asked.simulated or not placement.joined:
             return await self._here(event, io)
         assigned: TaskAssigned = (await io.event(asked.assigned)).data
@@ -272,12 +292,17 @@ class Placed:
             labels = await placement.wanted(request, assigned)
             if labels is None:
                 return await self._here(event, io)
+            placement.keep(event.position)
             try:
                 offering = await self._offering(event, request, assigned, labels, seconds, io)
+                placement.begin(event.position)
+                ended, worker = await placement.followed(event.position, offering, seconds)
             except BadLoad as error:
                 return _unstarted(event, error.message, error.hint)
-            placement.begin(event.position)
-        ended, worker = await placement.followed(event.position, offering, seconds)
+            finally:
+                placement.offered(event.position)
+        else:
+            ended, worker = await placement.followed(event.position, None, seconds)
         if ended.how == "lost":
             return EffectInterrupted(request=event.position, reason="worker lost")
         if ended.how == "withdrawn":
