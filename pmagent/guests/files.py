@@ -6,6 +6,7 @@ led to them are answered as they were: nothing is taken from memory that the mac
 
 from __future__ import annotations
 
+import errno
 import os
 import posixpath
 import re
@@ -20,6 +21,7 @@ ENTRIES_MAX: Final = 20_000
 """So many entries of folders are looked at for a call; one that needs more is not understood."""
 DEPTH_MAX: Final = 100
 """A wildcard is followed so many folders down."""
+_NO_FOLDER: Final = frozenset((errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.ELOOP, errno.ENAMETOOLONG))
 QUESTIONS_MAX: Final = 64
 """Facts that needed more questions are not kept."""
 
@@ -118,7 +120,7 @@ def any_of(globs: tuple[str, ...]) -> Callable[[str], object]:
 
 
 def _matches(pattern: str, cwd: str | None, most: int, left: int) -> tuple[list[str], int]:
-    """``most`` of the paths, and how many entries may be looked at after that; -1 if there were too many."""
+    """``most`` of the paths, and how many entries may be looked at after that; -1 if these may not be all."""
     found, search = dict[str, None](), _Search(left)
     *folders, last = pattern.split("/")
     above, parts = "/" if pattern.startswith("/") else "", [*filter(None, folders), last]
@@ -131,7 +133,7 @@ def _matches(pattern: str, cwd: str | None, most: int, left: int) -> tuple[list[
 
 
 class _TooManyError(Exception):
-    """More entries would have to be looked at."""
+    """More entries would have to be looked at, or some cannot be."""
 
 
 class _Search:
@@ -149,11 +151,11 @@ class _Search:
         if not re.search(r"[*?\[]", part):
             if rest:
                 yield from self.below(cwd, f"{above}{part}/", rest, depth + 1)
-            elif os.path.lexists(posixpath.join(cwd, above + part)):  # no name behind the last slash: a folder
+            elif above + part and os.path.lexists(posixpath.join(cwd, above + part)):  # no name: the folder above
                 yield above + part
             return
-        if deep and rest:
-            yield from self.below(cwd, above, rest, depth + 1)
+        if deep:  # no folder, or more of them
+            yield from self.below(cwd, above, rest or [""], depth + 1)
         for name, folder in self._listed(cwd, above, "*" if deep else part):
             if not rest:
                 yield above + name
@@ -165,8 +167,10 @@ class _Search:
         try:
             with os.scandir(posixpath.join(cwd, folder)) as entries:
                 found = [*islice(entries, self.left + 1)]
-        except OSError:
-            return
+        except OSError as error:
+            if error.errno in _NO_FOLDER:  # a shell finds nothing there, either
+                return
+            raise _TooManyError from error
         self.left -= len(found) + 1
         if self.left < 0:
             raise _TooManyError

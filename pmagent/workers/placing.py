@@ -69,8 +69,8 @@ class Placement:
     def __init__(self) -> None:
         self._table: HolderTable | None = None
         self._there: set[int] = set()
-        self._unoffered: set[int] = set()  # their files are kept, and no row says yet that they are needed
-        self._ended: set[int] = set()
+        self._unoffered: set[int] = set()  # no row names their files yet
+        self._ended: set[int] = set()  # to be forgotten when there are none of those
         self._leaving: set[int] = set()
         self._held = False
         self._rows: dict[int, AttemptRow] | None = None
@@ -137,12 +137,12 @@ class Placement:
             self._labels = monotonic(), found
         return labels if any(one.issuperset(labels) for one in found) else None
 
-    def keep(self, position: int) -> None:
-        """Files that are kept from now on may be the attempt's, until it is ``offered``."""
+    def reserve(self, position: int) -> None:
+        """Remove no files from now on: this attempt may go by them, until it is ``offered``."""
         self._unoffered.add(position)
 
     def offered(self, position: int) -> None:
-        """The attempt needs no file any more that its row does not name."""
+        """The attempt's row names its files, or it needs none."""
         self._unoffered.discard(position)
         if not self._unoffered:
             while self._ended:
@@ -264,7 +264,7 @@ class Placement:
         assert self._table is not None, "its row was there"
         with suppress(TableUnreachable):  # the next start does it
             async with self._loading:
-                if self._unoffered:  # with a row go the files that no other row names
+                if self._unoffered:  # with a row, files go that no other row names
                     self._ended.add(position)
                     return
                 self._packed.clear()
@@ -292,7 +292,7 @@ class Placed:
             labels = await placement.wanted(request, assigned)
             if labels is None:
                 return await self._here(event, io)
-            placement.keep(event.position)
+            placement.reserve(event.position)
             try:
                 offering = await self._offering(event, request, assigned, labels, seconds, io)
                 placement.begin(event.position)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import errno
 import glob
 import hmac
 import os
@@ -217,7 +218,7 @@ def test_a_call_is_bound_by_hmac(key: bytes, content: bytes) -> None:
 PARTS: Final = st.sampled_from(["*", "**", "a", "b", "?", "[ab]", ".*", "a*", "", ".."])
 
 
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(400))
 @given(st.lists(st.tuples(st.sampled_from(["file", "folder", "link"]), st.sampled_from([*NAMES, ".h", "a/b/a"]),
                           st.just("gone")), max_size=8),  # no link leads back: the library would not end
        st.lists(PARTS, min_size=1, max_size=4), st.integers(0, 40))  # fmt: skip
@@ -225,10 +226,13 @@ def test_a_wildcard_stands_for_what_the_library_finds_or_for_too_much(
     steps: list[tuple[str, str, str]], parts: list[str], left: int
 ) -> None:
     pattern = "/".join(parts).lstrip("/")
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as outermost:
+        folder = f"{outermost}/1/2/3/4"  # so deep that no pattern leads out of it
+        os.makedirs(folder)
         for step in steps:
             change(Path(folder), step)
-        wanted = {os.path.normpath(one) for one in glob.glob(pattern, root_dir=folder, recursive=True) if one}
+        named = filter(None, glob.glob(pattern, root_dir=folder, recursive=True))
+        wanted = {os.path.normpath(one) for one in named if os.path.lexists(f"{folder}/{one}")}
         files = Files()
         files.left = left
         found, whole = files.matches(pattern, folder, 1000)
@@ -256,3 +260,16 @@ def test_a_wildcard_ends_however_much_there_is(tmp_path: Path, monkeypatch: pyte
         found = facts.look("script", "s", "", "", "Bash", {"command": line}, "", str(tmp_path), str(tmp_path))
         assert found.unclear
         assert len(looked) < 1000 + 10
+
+
+def test_a_wildcard_that_cannot_be_looked_for_stands_for_too_much(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert Files().matches("*", str(tmp_path), 9) == ([], True)
+    assert Files().matches("gone/*", str(tmp_path), 9) == ([], True)
+
+    def no_descriptors(path: str) -> Any:
+        raise OSError(errno.EMFILE, "too many open files", path)
+
+    monkeypatch.setattr(os, "scandir", no_descriptors)
+    assert Files().matches("*", str(tmp_path), 9) == ([], False)
