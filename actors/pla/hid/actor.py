@@ -68,9 +68,6 @@ SETTLE_SECONDS: Final = 2.0
 LOST: Final = {"stale": "heartbeat_stale", "silent": "heartbeat_stale", "reset": "device_reset"}
 """How a device was lost -> the code of what that trips; else link_lost."""
 
-_ABOUT_IT: Final = frozenset((ActorHalted, RequestRefused))
-"""Decisions of the engine about the warden, or in its stead."""
-
 _OUTCOMES: Final = (
     HidArmed, HidDisarmed, HidPinged, HidLeaseEnded, HidPrepared, HidEnded, HidTold, HidRefused, HidSilent,
 )  # fmt: skip
@@ -264,8 +261,6 @@ def _ended(state: HidState, event: Event) -> HidState:
 
 def _observed(state: HidState, event: Event) -> HidState:
     """Decisions of others; the warden's are heeded, and the engine's about it."""
-    if event.actor != WARDEN and type(event.data) not in _ABOUT_IT:
-        return state
     match event.data:
         case ActorHalted(name=name) if name == WARDEN:
             return replace(state, unwarded=True)
