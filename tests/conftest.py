@@ -25,7 +25,7 @@ from pmagent.service import liveness
 from pmagent.workspace.trust import accept
 from tests.support import own_state
 from tests.support.cases import on_loop
-from tests.support.effort import examples
+from tests.support.effort import NIGHT, by_night, examples, named_by_night
 
 if TYPE_CHECKING:
     from tests.support.gateway import GatewayBench
@@ -69,6 +69,16 @@ def pytest_collection() -> Generator[None, Any, Any]:
     finally:
         gc.enable()
         gc.freeze()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave out by day what runs by night alone."""
+    if NIGHT:
+        return
+    named = set(named_by_night())
+    for item in items:
+        if item.nodeid in named or item.nodeid.partition("[")[0] in named:
+            item.add_marker(by_night)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pmagent.console.auth.operators import Operator, Role
     from pmagent.console.paths import ConsolePaths
 
-READY_SECONDS: Final = 10.0
+READY_SECONDS: Final = 60.0
 """So long a daemon that has just come up may take to serve its console."""
 TRY_SECONDS: Final = 0.05
 

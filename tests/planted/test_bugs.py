@@ -6,6 +6,7 @@ import re
 from collections import Counter
 
 from tests.support.bugs import ROOT, bugs
+from tests.support.effort import named_by_night
 
 AREAS = {
     "log", "recovery", "engine", "gate", "ledger", "scheduler", "OA policy", "sandbox", "egress rules", "proxies",
@@ -22,15 +23,22 @@ def test_each_bug_can_be_planted_in_one_place() -> None:
     assert [bug.id for bug in bugs() if bug.old == bug.new] == []
 
 
+def exists(test: str) -> bool:
+    """Whether a file has this test, given as ``file::test`` or ``file::test[case]``."""
+    path, _, name = test.partition("[")[0].partition("::")
+    file = ROOT / path
+    text = file.read_text("utf-8") if file.is_file() else ""
+    return re.search(rf"^(?:async )?def {re.escape(name)}\(", text, re.MULTILINE) is not None
+
+
 def test_each_bug_names_a_test_that_exists() -> None:
-    lost = []
-    for bug in bugs():
-        path, _, name = bug.test.partition("::")
-        file = ROOT / path
-        text = file.read_text("utf-8") if file.is_file() else ""
-        if not re.search(rf"^(?:async )?def {re.escape(name)}\(", text, re.MULTILINE):
-            lost.append(bug.id)
-    assert lost == []
+    assert [bug.id for bug in bugs() if not exists(bug.test)] == []
+
+
+def test_what_is_named_for_the_night_exists_and_stands_once_in_order() -> None:
+    named = named_by_night()
+    assert named == sorted(set(named))
+    assert [test for test in named if not exists(test)] == []
 
 
 def test_the_list_covers_every_area() -> None:

@@ -88,6 +88,7 @@ class Visit:
     def __init__(self, browser: Browser, home: str, **options: Any) -> None:
         width, height = options.pop("size", SIZE)
         self.home = home
+        self._refreshes = not options.get("java_script_enabled", True)
         self.context: BrowserContext = browser.new_context(
             base_url=home, viewport={"width": width, "height": height}, reduced_motion="reduce", **options
         )
@@ -106,6 +107,8 @@ class Visit:
 
     def go(self, path: str) -> int:
         """Open a page; its status."""
+        if self._refreshes:  # a page without scripts loads itself again; not while this one comes
+            self.page.goto("about:blank")
         answer = self.page.goto(path, wait_until="domcontentloaded")
         assert answer is not None, path
         return answer.status
