@@ -135,7 +135,8 @@ def _limited(judge: Judge, said: Said) -> str:
     if limit is None or said.score != limit:
         return ""
     cause = next(one for one in said.counted if (judge, limit) in one.limits)
-    why = ": the rules do not read descriptions" if cause.unread else f" beside {cause.goal.title}"
+    why = f" beside {cause.goal.title}" if cause.goal.kind == "flaw" else ": no test imports the files in which it stands"
+    why = ": the rules do not read descriptions" if cause.unread else why
     return f", and no more{why} ({cause.key})"
 
 
