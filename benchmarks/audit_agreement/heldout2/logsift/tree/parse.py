@@ -47,7 +47,8 @@ def entries(lines: Iterable[str], ignore: List[str]):
     ignored = [re.compile(p) for p in ignore if p.strip()]
     for line in lines:
         line = line.rstrip('\n')
-        if any(p.search(line.split(' ', 4)[-1]) for p in ignored):
+        rest = ''.join(line.split(None, 4)[4:])
+        if any(p.search(rest) for p in ignored):
             continue
         e = parse_line(line)
         if e:
