@@ -23,8 +23,8 @@ def listen(state: TourState) -> Command[Literal["research", "sorry"]]:
     return Command(goto="research" if q.about_museum else "sorry", update=update)
 
 
-def anything_found(state: TourState) -> Literal["draft", "sorry"]:
-    return "draft" if state.get("passages") else "sorry"
+def anything_found(state: TourState) -> Literal["compose", "sorry"]:
+    return "compose" if state.get("passages") else "sorry"
 
 
 def draft(state: TourState) -> dict:
