@@ -25,7 +25,7 @@ TEMPER: dict[Role, str] = {
 
 def asker():
     model = ChatOpenAI(model=os.environ.get("HARBOR_MODEL", "gpt-4o"), temperature=0.2, timeout=60, max_tokens=700)
-    return model.with_structured_output(Vote).with_retry(stop_after_attempt=3)
+    return model.with_structured_output(Vote)
 
 
 def seat(role: Role) -> Callable[[BenchState], Awaitable[dict]]:
