@@ -7,6 +7,7 @@ back byte for byte; from one that others have changed since, only the hook's own
 from __future__ import annotations
 
 import difflib
+import errno
 import hashlib
 import os
 import re
@@ -19,13 +20,14 @@ from typing import Any, Final
 
 import msgspec
 
-from pmagent.events.atomic import write_atomic
+from pmagent.events.atomic import read_plain, write_atomic
 from pmagent.events.errors import PmagentError
-from pmagent.guests import codex_trust, harnesses
+from pmagent.guests import claude_settings, codex_trust, harnesses
 from pmagent.guests.harnesses import OLDEST, Hook, Mode, Scope, too_old
 from pmagent.workspace.layout import Layout
 
 VERSION_SECONDS: Final = 30.0
+SETTINGS_BYTES_MAX: Final = 8 << 20
 VERSIONED: Final = ("claude", "codex", "gemini", "opencode")
 """Harnesses whose command is called as they are, and tells its version."""
 
@@ -116,8 +118,11 @@ def plan_connect(
         original = kept.before
     else:
         original = _without(path, before, hook, ours_alone=ours_alone)
+    after = _with(path, original, harness, mode, wait, hook)
+    for fault in left_out(harness, after, environ)[:1]:
+        raise CannotConnect(f"Claude Code would leave out all of {path}, in silence: {fault}", "mend that first")
     return Plan(
-        path=path, before=before, after=_with(path, original, harness, mode, wait, hook), original=original,
+        path=path, before=before, after=after, original=original,
         folders=kept.folders if kept is not None else _missing(path.parent),
     ), version  # fmt: skip
 
@@ -218,6 +223,13 @@ def version_of(harness: str, environ: Mapping[str, str]) -> str:
     return found[0] if found else ""
 
 
+def left_out(harness: str, text: str, environ: Mapping[str, str]) -> list[str]:
+    """The values for which a harness would leave out a settings file with this text, in its own words; [] where it does
+    not say. Raises ValueError where the text is not understood."""
+    program = shutil.which(harness, path=environ.get("PATH"))
+    return claude_settings.faults(program, text, environ) if harness == "claude" and program is not None else []
+
+
 class _Trust(msgspec.Struct):
     enabled: bool = True
 
@@ -284,7 +296,10 @@ def _without(
 
 def _text_of(path: Path) -> str | None:
     try:
-        return path.read_bytes().decode()
+        raw = read_plain(path, SETTINGS_BYTES_MAX)
+        if len(raw) > SETTINGS_BYTES_MAX:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+        return raw.decode()
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
@@ -304,7 +319,7 @@ def _write(plan: Plan) -> None:
 
     if plan.after is None:
         look()
-        plan.path.unlink(missing_ok=True)
+        file.unlink(missing_ok=True)
         return
     plan.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     mode = plan.path.stat().st_mode & 0o777 if plan.path.exists() else 0o600

@@ -18,12 +18,13 @@ from pmagent.actors.guests.paths import BadRule
 from pmagent.contracts.guest_calls import Answer, Label, Layer, LayerName, Policy, Rule, Shape, When
 from pmagent.contracts.shape import Misfit, fit
 from pmagent.contracts.text import BadText, decoded, from_yaml
+from pmagent.events.atomic import read_plain
 from pmagent.events.errors import PmagentError
 from pmagent.guests import cedar
-from pmagent.workspace.layout import POLICY
+from pmagent.workspace.layout import POLICY, POLICY_BYTES_MAX
 
 FILE: Final = POLICY
-BYTES_MAX: Final = 256 * 1024
+BYTES_MAX: Final = POLICY_BYTES_MAX
 RULES_MAX: Final = 2000
 TEMPLATES: Final = Path(__file__).with_name("templates")
 _ANSWERS: Final[tuple[Answer, ...]] = ("deny", "ask", "allow")
@@ -83,8 +84,10 @@ def policy_in_force(workspace: Path, session: Sequence[Rule] = ()) -> Policy:
     from pmagent.workspace.trust import unaccepted_policies
 
     policy = read_policy(workspace, session)
+    sums = {one.path: one.sha256 for one in policy.layers if one.name == "project" and one.sha256}
     try:
-        refused = {str(workspace / name): "is not accepted" for name in unaccepted_policies(workspace)}
+        read = {os.path.relpath(path, workspace): digest for path, digest in sums.items()}
+        refused = {str(workspace / name): "is not accepted" for name in unaccepted_policies(workspace, read)}
     except (PmagentError, OSError) as error:
         refused = {layer.path: f"cannot be accepted: {error}" for layer in policy.layers if layer.name == "project"}
     if not refused:
@@ -129,7 +132,7 @@ def _layer(name: LayerName, path: Path | None, home: str) -> Layer:
     if path is None:
         return Layer(name=name)
     try:
-        raw = path.read_bytes()
+        raw = read_plain(path, BYTES_MAX)
     except FileNotFoundError:
         return Layer(name=name, path=str(path))
     except OSError as error:
