@@ -19,8 +19,8 @@ _HARMLESS: Final = "was ignored"
 
 
 def faults(program: str, text: str, environ: Mapping[str, str]) -> list[str]:
-    """The values for which ``program`` would leave out settings with this text, in its own words; [] where there are none,
-    or it does not say. It looks at a copy, in a folder of its own, without the variables that the text would set in it.
+    """The values for which ``program`` would leave out settings with this text, in its own words; [] where there are
+    none, or it does not say. It looks at a copy, in a folder of its own, without the variables that the text would set.
     Raises ValueError where the text is not understood."""
     document = {key: value for key, value in document_of(text).items() if key != "env"}
     with TemporaryDirectory() as folder:
@@ -39,5 +39,5 @@ def faults(program: str, text: str, environ: Mapping[str, str]) -> list[str]:
             return []
         said = done.stdout.partition(_HEAD)[2].partition("\n\n")[0].splitlines()
         begin = f"- {copy}"
-        return [line.removeprefix(begin).lstrip(" ›:") for line in said if line.startswith(begin) and
+        return [line.removeprefix(begin).lstrip(" \u203a:") for line in said if line.startswith(begin) and
                 _HARMLESS not in line]  # fmt: skip

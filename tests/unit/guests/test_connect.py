@@ -226,8 +226,8 @@ def test_settings_that_claude_code_would_leave_out_are_not_connected(tmp_path: P
     place = Place(tmp_path)
     program = tmp_path / "bin" / "claude"
     program.parent.mkdir()
-    said = f'"Claude Code doctor\n\nInvalid settings\n- $CLAUDE_CONFIG_DIR/settings.json › {entry}\n\nNext\n- none"'
-    program.write_text(f'#!/bin/sh\n[ $1 = doctor ] && echo {said} || echo 2.1.330\n')
+    said = f"Claude Code doctor\n\nInvalid settings\n- $CLAUDE_CONFIG_DIR/settings.json \u203a {entry}\n\nNext\n- none"
+    program.write_text(f'#!/bin/sh\n[ $1 = doctor ] && echo "{said}" || echo 2.1.330\n')
     program.chmod(0o755)
     place.connect("claude")
     place.environ["PATH"] = str(program.parent)
@@ -236,6 +236,22 @@ def test_settings_that_claude_code_would_leave_out_are_not_connected(tmp_path: P
     if refused:
         with pytest.raises(CannotConnect, match="model"):
             place.plan("claude", "project", "observe")
+
+
+@each("changed", [False, True])
+def test_a_workspace_that_was_moved_takes_its_connection_along(tmp_path: Path, changed: bool) -> None:
+    """Hooks of the folder where it lay would refuse every call for ever."""
+    place = Place(tmp_path)
+    path = place.connect("claude")
+    if changed:
+        path.write_text(json.dumps({**json.loads(path.read_text()), "model": "opus"}))
+    (tmp_path / "w").rename(tmp_path / "moved")
+    place.layout = Layout(tmp_path / "moved")
+    assert "settings.local.json does not start the hook" in look(place.layout, place.environ)[1]
+    made = place.connect("claude").read_text()
+    assert (f"{tmp_path}/w/" in made, f"{tmp_path}/moved/" in made, "opus" in made) == (False, True, changed)
+    place.disconnect("claude")
+    assert (tmp_path / "moved/.claude").exists() == changed
 
 
 def test_a_file_made_through_a_link_goes_and_the_link_stays(place: Place, tmp_path: Path) -> None:
