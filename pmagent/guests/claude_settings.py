@@ -1,5 +1,5 @@
-"""Claude Code's own opinion of a settings file: for one value of another form than it takes, it leaves out the whole file,
-in silence, and our hooks with it (docs/guests.md)."""
+"""Claude Code's own opinion of a settings file: for one value of another form than it takes, it leaves out the whole
+file, in silence, and our hooks with it (docs/guests.md)."""
 
 from __future__ import annotations
 

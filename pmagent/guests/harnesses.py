@@ -95,6 +95,16 @@ def place(harness: str, scope: Scope, workspace: Path, home: Path, environ: Mapp
     return None
 
 
+def settings_files(workspace: Path, environ: Mapping[str, str]) -> list[Path]:
+    """The files in which hooks stand, or are switched off, of all harnesses: there or not."""
+    home = environ.get("HOME", "")
+    scopes: tuple[Scope, ...] = ("user", "project", "managed") if home.startswith("/") else ("project", "managed")
+    found = [place(name, scope, workspace, Path(home), environ) for name in EVENTS for scope in scopes]
+    found.append(workspace / ".claude/settings.json")
+    made = [one for one in found if one is not None]
+    return [*made, *(one.with_name("config.toml") for one in made if one.name == "hooks.json")]
+
+
 def entries(harness: str, mode: Mode, wait: int, hook: Hook) -> dict[str, dict[str, Any]]:
     """For each event, the entry of its list under ``hooks``."""
     made = {}

@@ -136,9 +136,14 @@ def spooled(data: str, line: bytes) -> None:
         pass
     name = f"{folder}/{time.time_ns():020d}-{posix.getpid()}"
     file = posix.open(name + ".new", posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL | posix.O_CLOEXEC, 0o600)
-    written(file, line)
-    posix.close(file)
-    posix.rename(name + ".new", name + ".json")
+    try:
+        written(file, line)
+        posix.rename(name + ".new", name + ".json")
+    except OSError:  # the disk is full: half a line is nobody's
+        posix.unlink(name + ".new")
+        raise
+    finally:
+        posix.close(file)
 
 
 def moment() -> str:

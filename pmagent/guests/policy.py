@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,6 +22,7 @@ from pmagent.contracts.text import BadText, decoded, from_yaml
 from pmagent.events.atomic import read_plain
 from pmagent.events.errors import PmagentError
 from pmagent.guests import cedar
+from pmagent.guests.harnesses import settings_files
 from pmagent.workspace.layout import POLICY, POLICY_BYTES_MAX
 
 FILE: Final = POLICY
@@ -67,7 +69,7 @@ def read_policy(workspace: Path, session: Sequence[Rule] = (), environ: Mapping[
     nothing is raised. ``session``: rules that operators made for a while."""
     home = environ.get("HOME", "")
     layers = [
-        built_in(environ),
+        built_in(environ, workspace),
         _layer("user", user_file(environ), home),
         _layer("project", workspace / FILE, home),
     ]
@@ -261,9 +263,11 @@ _READING_WEB: Final = (
 )  # fmt: skip
 
 
-def built_in(environ: Mapping[str, str]) -> Layer:
-    """The rules that no file can take away: pmagent's own files and commands, and the settings of the harnesses."""
-    home, config = environ.get("HOME", ""), config_folder(environ)
+def built_in(environ: Mapping[str, str], workspace: Path) -> Layer:
+    """The rules that no file can take away: pmagent's own files and commands, and the settings of the harnesses, also
+    where links lead that stand in their place, as the tools for dotfiles make them."""
+    home = environ.get("HOME") or os.path.expanduser("~")  # of a daemon that was started without it, too
+    config = config_folder(environ)
     state = environ.get("XDG_STATE_HOME", "") or (f"{home}/.local/state" if home else "")
     own = ["Edit(**/.pmagent/**)", "Read(**/.pmagent/data/key)", *(f"Edit(/{one}/pmagent/**)" for one in (config, state)
                                                                   if one.startswith("/"))]  # fmt: skip
@@ -273,6 +277,8 @@ def built_in(environ: Mapping[str, str]) -> Layer:
         settings += [f"Edit(/{home.rstrip('/')}/{one})" for one in (*_SETTINGS[:3], *_HOME_SETTINGS)]
     if (given := environ.get("CLAUDE_CONFIG_DIR", "")).startswith("/"):
         settings.append(f"Edit(/{given.rstrip('/')}/settings.json)")
+    own += _led_to((*policy_files(workspace, environ), *cedar_files(workspace, environ)))
+    settings += _led_to(settings_files(workspace, environ))
     rules = [
         *_named("pmagent-files", own, "deny", "pmagent's own log, settings and keys"),
         *_named("harness-settings", settings, "deny", "settings of the agent's own program, and its hooks"),
@@ -285,6 +291,12 @@ def built_in(environ: Mapping[str, str]) -> Layer:
     seen = _named("from-outside", _READING_WEB, None, "")
     rules += (msgspec.structs.replace(one, label="untrusted") for one in seen)
     return Layer(name="built-in", rules=rules)
+
+
+def _led_to(files: Iterable[Path]) -> list[str]:
+    """Rules for what files are, where a link on the way leads elsewhere."""
+    found = ((os.path.realpath(one), str(one)) for one in files)
+    return [f"Edit(/{glob.escape(real)})" for real, path in found if real != path]
 
 
 def _named(name: str, matches: Iterable[str], answer: Answer | None, reason: str) -> list[Rule]:

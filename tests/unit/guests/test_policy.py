@@ -402,3 +402,25 @@ def test_an_accepted_policy_is_the_one_that_was_read(tmp_path: Path, monkeypatch
     monkeypatch.setattr("pmagent.guests.policy.read_policy", raced)
     project = policy_in_force(tmp_path).layers[2]
     assert ("not accepted" in project.problem, project.rules) == (True, [])
+
+
+@each("linked,target", [
+    ("w/.claude/settings.json", "w/dot/claude[1].json"), ("home/.claude", "w/dot"), ("home/.codex/config.toml", "w/c"),
+    ("home/.config/pmagent", "w/dot"), ("w/.gemini/settings.json", "w/g.json"),
+])  # fmt: skip
+def test_settings_that_are_links_are_refused_where_they_lead(tmp_path: Path, linked: str, target: str) -> None:
+    """An agent that may write its workspace's files would else switch its own hooks off, or allow itself everything."""
+    link, real = tmp_path / linked, tmp_path / target
+    for made in (link.parent, tmp_path / "w/.pmagent", tmp_path / "w/dot"):
+        made.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(real)
+    file = real / ("settings.json" if linked.endswith("claude") else "policy.yaml") if real.is_dir() else real
+    workspace = tmp_path / "w"
+    write_policy(workspace, "version: 1\nallow: ['Edit(./**)']\n")
+    found = read_policy(workspace, (), {"HOME": str(tmp_path / "home")})
+
+    def verdict(path: Path) -> str:
+        call = facts.look("claude", "s", "", "", "Write", {"file_path": str(path)}, "", str(workspace), str(workspace))
+        return judge(call, found, NORMAL).answer
+
+    assert (verdict(file), verdict(workspace / "src.py")) == ("deny", "allow")
