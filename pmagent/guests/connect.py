@@ -141,7 +141,7 @@ def plan_connect(
         original = kept.before
     else:
         original = _without(path, before, _hooks_of(layout, known), ours_alone=ours_alone)
-    after = _with(path, original, harness, mode, wait, hook)
+    after = _with(path, original, harness, mode, wait, hook, managed=scope == "managed")
     for fault in left_out(harness, after, environ)[:1]:
         raise CannotConnect(f"Claude Code would leave out all of {path}, in silence: {fault}", "mend that first")
     return Plan(
@@ -295,13 +295,16 @@ def _try_hook(hook: Hook) -> None:
         raise CannotConnect(what, f"try it: {' '.join(words)}")
 
 
-def _with(path: Path, text: str | None, harness: str, mode: Mode, wait: int, hook: Hook) -> str:
+def _with(
+    path: Path, text: str | None, harness: str, mode: Mode, wait: int, hook: Hook, *, managed: bool = False
+) -> str:
     try:
         if path.suffix == ".toml":
             if text is not None and text.strip():
                 raise ValueError("an administrator's rules stand in it already")
             return harnesses.requirements(mode, wait, hook)
-        return harnesses.merged(text, harness, mode, wait, hook)
+        made = harnesses.merged(text, harness, mode, wait, hook)
+        return harnesses.managed(made) if (harness, mode, managed) == ("claude", "enforce", True) else made
     except ValueError as error:
         raise CannotConnect(f"{path} cannot be extended: {error}", "mend it, or add the hook by hand") from None
 

@@ -252,6 +252,12 @@ def merged(text: str | None, harness: str, mode: Mode, wait: int, hook: Hook) ->
     return _text(document, text)
 
 
+def managed(text: str) -> str:
+    """The settings ``text`` as those of Claude Code's administrator, who gates it: its prompts run no commands by
+    themselves then (``!`...```), of which no hook is told."""
+    return _text({**document_of(text), "disableSkillShellExecution": True}, text)
+
+
 def removed(text: str, hook: Hook) -> str:
     """The settings ``text`` without the hook's entries, and without what holds nothing any more. Raises ValueError."""
     document = document_of(text)
@@ -274,7 +280,7 @@ def removed(text: str, hook: Hook) -> str:
 
 def is_empty(text: str) -> bool:
     """Whether a settings file says nothing."""
-    return document_of(text).keys() <= {"version"}
+    return document_of(text).keys() <= {"version", "disableSkillShellExecution"}
 
 
 def _without(group: Any, hook: Hook) -> Any:

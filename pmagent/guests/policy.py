@@ -252,6 +252,11 @@ _HOME_SETTINGS: Final = (
     ".config/opencode/**", ".config/github-copilot/**",
 )  # fmt: skip
 _MACHINE_SETTINGS: Final = ("/etc/claude-code", "/etc/codex", "/etc/gemini-cli", "/etc/cursor")
+_RUNNING: Final = (
+    ".claude/skills/**", ".claude/commands/**", ".claude/agents/**", ".claude/plugins/**", ".agents/**",
+    ".gemini/commands/**", ".gemini/extensions/**", ".cursor/mcp.json", ".vscode/mcp.json",
+)  # fmt: skip
+"""Files that may hold hooks, servers, or commands of a prompt (``!`...```), which a harness runs without asking us."""
 _ACTING: Final = (
     "approvals approve", "approvals reject", "connect", "disconnect", "trust", "resume", "operators", "policy init",
     "policy import", "log adopt", "init", "prune", "down", "daemon", "oa permit", "pla approve", "guest",
@@ -287,6 +292,7 @@ def built_in(environ: Mapping[str, str], workspace: Path) -> Layer:
         *_named("agents", [f"Bash({one} *)" for one in _AGENTS], "ask", "it starts an agent that may not be gated"),
         *_named("ends-processes", [f"Bash({one} *)" for one in _ENDING], "ask", "it may end the daemon"),
         *_named("mcp-servers", ["Edit(./.mcp.json)"], "ask", "it starts programs"),
+        *_named("runs-unasked", [f"Edit(**/{one})" for one in _RUNNING], "ask", "commands in it run unasked"),
     ]  # fmt: skip
     seen = _named("from-outside", _READING_WEB, None, "")
     rules += (msgspec.structs.replace(one, label="untrusted") for one in seen)

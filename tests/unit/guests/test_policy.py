@@ -44,6 +44,8 @@ CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("Edit", {"file_path": "src/../.pmagent/policy.yaml"}, "deny"),
     ("Edit", {"file_path": ".PMAGENT/config.toml"}, "deny"),
     ("Read", {"file_path": ".pmagent/data/key"}, "deny"), ("Write", {"file_path": ".mcp.json"}, "ask"),
+    ("Write", {"file_path": ".claude/skills/x/SKILL.md"}, "ask"), ("Edit", {"file_path": ".claude/agents/x.md"}, "ask"),
+    ("Bash", {"command": "cp src/app.py .claude/commands/x.md"}, "ask"),
     ("MultiEdit", {"file_path": "src/app.py"}, "allow"), ("NotebookEdit", {"notebook_path": "a.ipynb"}, "allow"),
     ("Grep", {"pattern": "x"}, "allow"), ("Grep", {"pattern": "x", "path": "/srv"}, "ask"),
     ("Glob", {"pattern": "**/*.py"}, "allow"),
