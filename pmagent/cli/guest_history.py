@@ -39,7 +39,7 @@ def import_(app: App, harness: str, path: str | None, format: str) -> int:
 
 @command("pmagent what-if", "pmagent what-if --policy stricter.yaml --since 30d")
 @click.option("--policy", metavar="FILE", help="Instead of the workspace's .pmagent/policy.yaml.")
-@click.option("--since", default="", metavar="TIME", help="Only calls since then: 30d (ago), yesterday, … [default: all].")
+@click.option("--since", default="", metavar="TIME", help="Only calls since then, like 30d (ago) [default: all].")
 def what_if(app: App, policy: str | None, since: str, format: str) -> int:
     """Judge the calls of the log by a policy: how many it would allow, ask about and deny, and which rules decide.
 

@@ -28,8 +28,8 @@ from pmagent.guests.harnesses import EVENTS, document_of, names, too_old
 from pmagent.workspace.layout import Layout
 
 PAST: Final = {
-    "claude": "its settings can switch hooks off before a session begins; files mentioned with @, and commands and hooks in "
-              "prompts of others (skills, slash commands, agents), fire none",
+    "claude": "its settings can switch hooks off before a session begins; files mentioned with @ fire none, nor do "
+              "commands and hooks in skills, slash commands and agents' prompts",
     "codex": "typing into a program that runs (write_stdin) fires no hook, nor do hosted searches",
     "gemini": "a project's hooks run only where its user trusts the folder, and calls are known by their input alone",
     "cursor": "there is no transcript to hold a session against, and cloud agents skip hooks at first",
