@@ -136,7 +136,8 @@ def _layer(name: LayerName, path: Path | None, home: str) -> Layer:
     try:
         raw = read_plain(path, BYTES_MAX)
     except FileNotFoundError:
-        return Layer(name=name, path=str(path))
+        problem = f"{path} is a link that leads nowhere" if path.is_symlink() else ""
+        return Layer(name=name, path=str(path), problem=problem)
     except OSError as error:
         return Layer(name=name, path=str(path), problem=f"{path} cannot be read: {error.strerror}")
     digest = sha256(raw).hexdigest()

@@ -381,6 +381,13 @@ def test_a_policy_that_came_with_the_repository_counts_when_it_was_accepted(tmp_
     assert code("policy", "explain", "touch x") == 1
 
 
+def test_a_link_that_leads_nowhere_is_not_as_good_as_no_policy(tmp_path: Path) -> None:
+    (tmp_path / ".pmagent").mkdir()
+    assert not any(one.problem for one in policy_in_force(tmp_path).layers)
+    (tmp_path / ".pmagent/policy.yaml").symlink_to(tmp_path / "gone.yaml")
+    assert any("nowhere" in one.problem for one in policy_in_force(tmp_path).layers)
+
+
 @each("made", [os.mkfifo, lambda path: path.symlink_to("/dev/null")])
 def test_what_is_no_plain_file_is_no_policy_and_is_not_waited_for(tmp_path: Path, made: Callable[[Path], None]) -> None:
     """A pipe would hold up every verdict for ever, and a device would fill the memory."""
