@@ -151,8 +151,8 @@ def settings(harness: str, mode: Mode, wait: int, relay: str) -> Iterator[tuple[
             made = harnesses.settings(harness, mode, wait, hook)
             yield path, msgspec.json.encode({**made, "hooksConfig": {"enabled": True}})
         case "claude":
-            made = harnesses.merged(None, harness, mode, wait, hook)
-            yield path, (harnesses.managed(made) if mode == "enforce" else made).encode()
+            text = harnesses.merged(None, harness, mode, wait, hook)
+            yield path, (harnesses.managed(text) if mode == "enforce" else text).encode()
 
 
 def _real(paths: Sequence[str]) -> tuple[str, ...]:
