@@ -357,7 +357,7 @@ def _write(plan: Plan) -> None:
         mode = plan.path.stat().st_mode & 0o777 if plan.path.exists() else 0o600
         write_atomic(file, plan.after.encode(), mode, look)
     except OSError as error:
-        raise CannotConnect(f"{plan.path} cannot be written: {error.strerror}", "mend that, and try it again") from error
+        raise CannotConnect(f"{plan.path} cannot be written: {error.strerror}", "mend that, and try again") from error
 
 
 def installed_source() -> bytes:

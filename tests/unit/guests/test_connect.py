@@ -267,7 +267,7 @@ def test_a_file_made_through_a_link_goes_and_the_link_stays(place: Place, tmp_pa
 def test_a_file_that_cannot_be_written_is_named(place: Place) -> None:
     plan = place.plan("claude", "project", "observe")
     (place.layout.workspace / ".claude").touch()  # where its folder would be made
-    with pytest.raises(CannotConnect, match="settings.local.json cannot be written"):
+    with pytest.raises(CannotConnect, match=r"settings\.local\.json cannot be written"):
         connecting.connect(place.layout, "claude", "project", "observe", 20, plan, "", place.environ)
 
 
