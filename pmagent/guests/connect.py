@@ -339,7 +339,7 @@ def _text_of(path: Path) -> str | None:
 
 def _write(plan: Plan) -> None:
     """Write a file as it was planned, in the place of what was shown: nothing else, wherever a link leads by now.
-    Raises CannotConnect, OSError."""
+    Raises CannotConnect, OSError (of one that was to go)."""
     if plan.after == plan.before:
         return
     file = plan.path.resolve()
@@ -352,9 +352,12 @@ def _write(plan: Plan) -> None:
         look()
         file.unlink(missing_ok=True)
         return
-    plan.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    mode = plan.path.stat().st_mode & 0o777 if plan.path.exists() else 0o600
-    write_atomic(file, plan.after.encode(), mode, look)
+    try:
+        plan.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        mode = plan.path.stat().st_mode & 0o777 if plan.path.exists() else 0o600
+        write_atomic(file, plan.after.encode(), mode, look)
+    except OSError as error:
+        raise CannotConnect(f"{plan.path} cannot be written: {error.strerror}", "mend that, and try again") from error
 
 
 def installed_source() -> bytes:

@@ -48,6 +48,10 @@ class Failed(Exception):
     """There is no answer. The text says why."""
 
 
+class Unheard(Failed):
+    """The harness's message is none that a daemon could be told."""
+
+
 class Late(Failed):
     """The daemon has the line, and takes longer with it than anybody waits."""
 
@@ -88,21 +92,21 @@ def main(harness: str, event: str, mode: str, wait: str, data: str) -> int:
 
 
 def received() -> bytes:
-    """The harness's message, as one line. Raises Failed, OSError."""
+    """The harness's message, as one line. Raises Unheard, OSError."""
     parts, size, end = [], 0, time.monotonic() + TAKEN_SECONDS
     while True:
         if not select.select([0], [], [], max(0.0, end - time.monotonic()))[0]:
-            raise Failed("the harness does not say in time what happens")
+            raise Unheard("the harness does not say in time what happens")
         part = posix.read(0, 1 << 16)
         if not part:
             break
         parts.append(part)
         size += len(part)
         if size > INPUT_BYTES:
-            raise Failed(f"the call is longer than {INPUT_BYTES} bytes")
+            raise Unheard(f"the call is longer than {INPUT_BYTES} bytes")
     payload = b"".join(parts).replace(b"\n", b" ").replace(b"\r", b" ").strip()
     if payload[:1] != b"{" or payload[-1:] != b"}":
-        raise Failed("the harness sent no JSON object")
+        raise Unheard("the harness sent no JSON object")
     return payload
 
 
@@ -175,9 +179,10 @@ def run(arguments: list[str]) -> int:
     try:
         return main(*arguments)
     except BaseException as error:
-        why = str(error) if type(error) is Failed else f"pmagent's daemon cannot be asked ({error!r})"
+        why = str(error) if isinstance(error, Failed) else f"pmagent's daemon cannot be asked ({error!r})"
         where = "".join(arguments[4:5]).rpartition("/.pmagent")[0]
-        sys.stderr.write(f"{why}: run pmagent up in {where}; pmagent doctor looks closer\n")
+        mend = "" if type(error) is Unheard else f"run pmagent up in {where}; "
+        sys.stderr.write(f"{why}: {mend}pmagent doctor looks closer\n")
         sys.stderr.flush()
         return 0 if "observe" in arguments[2:3] or TOLD.intersection(arguments[1:2]) else 2
 

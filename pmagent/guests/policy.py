@@ -254,8 +254,8 @@ _HOME_SETTINGS: Final = (
 )  # fmt: skip
 _MACHINE_SETTINGS: Final = ("/etc/claude-code", "/etc/codex", "/etc/gemini-cli", "/etc/cursor")
 _RUNNING: Final = (
-    ".claude/skills/**", ".claude/commands/**", ".claude/agents/**", ".claude/plugins/**", ".agents/**",
-    ".gemini/commands/**", ".gemini/extensions/**", ".cursor/mcp.json", ".vscode/mcp.json",
+    ".claude/skills/**", ".claude/commands/**", ".claude/agents/**", ".claude/plugins/**",
+    ".gemini/commands/**", ".gemini/extensions/**", ".cursor/mcp.json",
 )  # fmt: skip
 """Files that may hold hooks, servers, or commands of a prompt (``!`...```), which a harness runs without asking us."""
 _ACTING: Final = (

@@ -13,6 +13,7 @@ import errno
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -227,6 +228,8 @@ class _Rollout(msgspec.Struct):
 _codex_line: Final = msgspec.json.Decoder(_Rollout).decode
 _CODEX_MARKS: Final = (b'"response_item"', b'"session_meta"')
 _CODEX_CALLS: Final = (b'_call"', b'_call_output"', b'"session_meta"')
+DAYS_MAX: Final = 31
+"""A session that lasts longer has no subagents that are found."""
 _EXIT: Final = re.compile(r"(?:Process exited with code|Exit code:) (-?\d+)")
 _SHELLS: Final = {"exec_command": "cmd", "shell_command": "command"}
 """Tools that its hooks call ``Bash``, and the name of the command line in their arguments."""
@@ -360,9 +363,20 @@ def _subagents(harness: str, path: Path) -> Iterator[Path]:
     own = _session(path) if harness == "codex" else None
     if own is None:
         return
-    for other in sorted(path.parent.glob("rollout-*.jsonl")):
-        if other.name > path.name and own == _session(other, of_subagent=True):
-            yield other
+    others = (other for day in _days(path) for other in sorted(day.glob("rollout-*.jsonl")))
+    yield from (other for other in others if other.name > path.name and own == _session(other, of_subagent=True))
+
+
+def _days(path: Path) -> Iterator[Path]:
+    """The folder of a file of Codex, and those of the days (``YYYY/MM/DD``) until it was last written."""
+    yield path.parent
+    try:
+        begin = date.fromisoformat("-".join(path.parent.parts[-3:]))
+    except ValueError:  # it lies elsewhere
+        return
+    end = datetime.fromtimestamp(path.stat().st_mtime, UTC).astimezone().date()
+    for number in range(1, min((end - begin).days, DAYS_MAX) + 1):
+        yield path.parents[3] / (begin + timedelta(number)).strftime("%Y/%m/%d")
 
 
 def _session(path: Path, *, of_subagent: bool = False) -> str | None:

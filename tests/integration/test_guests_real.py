@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from pmagent.guests.connect import disconnect, hook_of, installed_source, plan_disconnect, write_plugin
+from pmagent.guests.connect import CannotConnect, disconnect, hook_of, installed_source, plan_disconnect, write_plugin
 from pmagent.guests.doctor import look
 from pmagent.guests.harnesses import merged, requirements
 from pmagent.guests.policy import template
@@ -406,6 +406,23 @@ def test_managed_settings_hold_against_those_of_the_project(here: Place, harness
     )  # fmt: skip
     assert not ran(here), done
     assert [one.answer for one in here.events("guest.call_decided")] == ["deny"], done
+
+
+@of("claude")
+def test_settings_that_it_would_leave_out_are_not_connected(here: Place, harness: str) -> None:
+    """It says so itself, of the text that would be written. An event that it does not know does no harm."""
+    path = here.home / ".claude/settings.json"
+    path.parent.mkdir()
+    for text, fault in (('{"model": 5}', "model"), ('{"hooks": {"Stop": [{"hooks": "x"}]}}', "hooks.Stop")):
+        path.write_text(text)
+        with pytest.raises(CannotConnect, match=fault):
+            here.connect(harness)
+        assert path.read_text() == text
+    path.write_text('{"hooks": {"Unknown": [{"hooks": []}]}, "env": {"A": "b"}}')
+    here.connect(harness)
+    assert look(here.layout, here.environ)[0] == "ok"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "permissions": {"allow": "x"}}))
+    assert look(here.layout, here.environ)[0] == "fail"
 
 
 def test_what_codex_types_into_a_program_shows_in_the_transcript(here: Place) -> None:

@@ -208,7 +208,9 @@ def test_a_payload_cannot_speak_for_the_hook(tmp_path: Path) -> None:
 
 
 def test_a_long_call_is_refused_and_a_long_path_is_none(tmp_path: Path) -> None:
-    refused(run(tmp_path, payload=b'{"a":"' + b"x" * hook.INPUT_BYTES + b'"}'))
+    ended = run(tmp_path, payload=b'{"a":"' + b"x" * hook.INPUT_BYTES + b'"}')
+    refused(ended)
+    assert b"pmagent up" not in ended.err  # that would not mend it
     deep = tmp_path / ("d" * 100) / ("e" * 100)
     deep.mkdir(parents=True)
     here = os.open(deep, os.O_RDONLY)

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,20 @@ def test_a_message_of_gemini_that_grows_tells_of_each_call_once() -> None:
     assert [(one.tool, one.cwd) for one in asked] == [("run_shell_command", "/w")] * 2 + [("write_file", "/w")]
     assert [one.call for one in asked] == [one.call for one in heard if isinstance(one, Finished)]
     assert isinstance(heard[-1], Ended)
+
+
+@each("written,agents", [("2026-11-27", 1), ("2026-11-26", 0)])
+def test_a_subagent_of_codex_that_began_behind_midnight_is_found(tmp_path: Path, written: str, agents: int) -> None:
+    """It lies in the next day's folder; days behind the session's last line are not looked at."""
+    own, sub = sorted(CODEX.glob("*.jsonl"))
+    session = tmp_path / "2026/11/26" / own.name
+    later = tmp_path / "2026/11/27" / sub.name.replace("2026-11-26T21", "2026-11-27T00")
+    for path, source in ((session, own), (later, sub)):
+        path.parent.mkdir(parents=True)
+        path.write_bytes(source.read_bytes())
+    moment = datetime.fromisoformat(f"{written}T12:00:00").timestamp()
+    os.utime(session, (moment, moment))
+    assert len({one.agent for one in calls("codex", session) if one.agent}) == agents
 
 
 @each("harness", ["claude", "codex", "gemini"])
