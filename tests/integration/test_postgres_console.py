@@ -5,17 +5,22 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx2
+import msgspec
 import pytest
 
+from pmagent.console import address
+from pmagent.console.paths import ConsolePaths
 from pmagent.events.postgres.schema import prepare
+from pmagent.workspace.layout import Layout
 from tests.support.commands import SECONDS
 from tests.support.machines import Machine, says
-from tests.support.postgres import WRITER, Server, one_server, until
+from tests.support.postgres import WRITER, Server, one_server
 
 FAR = "laptop"
 STANDS_BY = "This machine stands by"
@@ -45,15 +50,22 @@ def two(server: Server, workspace: Path, tmp_path: Path) -> tuple[Machine, Machi
 class Browser:
     """Somebody at the console of ``machine``."""
 
-    def __init__(self, machine: Machine, client: httpx2.Client, url: str) -> None:
+    def __init__(self, machine: Machine, client: httpx2.Client) -> None:
         self.machine = machine
         self.client = client
-        self.origin = url
+        self.origin = ""
+
+    def find(self) -> None:
+        """Find the address at which it is served."""
+        found = address.read(ConsolePaths(Layout(self.machine.workspace)).address)
+        assert found is not None
+        self.origin = found.url
 
     def enter(self, operator: str) -> httpx2.Response:
         """By a one-time address."""
         made = self.machine.run("console", "--operator", operator, "--format", "json")
         assert made.code == 0, made.errors
+        self.find()
         return self.client.get(made.document["url"])
 
     def console_pid(self) -> int:
@@ -61,77 +73,116 @@ class Browser:
         (found,) = [
             int(path.parent.name)
             for path in Path("/proc").glob("[0-9]*/cmdline")
-            if b"pmagent.console.process" in (line := path.read_bytes()) and str(self.machine.workspace).encode() in line
+            if path.read_bytes().endswith(b"pmagent.console.process\0%b\0" % bytes(self.machine.workspace))
         ]
         return found
 
-    def page(self, address: str) -> str:
+    @contextmanager
+    def live(self) -> Iterator[Iterator[str]]:
+        """The lines of its live stream."""
+        url = f"{self.origin}/live?topics=control."
+        with self.client.stream("GET", url, headers={"accept-encoding": "identity"}) as answer:
+            assert answer.status_code == 200
+            yield answer.iter_lines()
+
+    def page(self, place: str) -> str:
         """A page that is there."""
-        answer = self.client.get(self.origin + address)
+        answer = self.client.get(self.origin + place)
         assert answer.status_code == 200, answer.text
         return str(answer.text)
 
-    def post(self, address: str, **fields: str) -> httpx2.Response:
+    def post(self, place: str, **fields: str) -> httpx2.Response:
         """Send a form."""
         csrf = re.search(r'name="csrf" value="([^"]+)"', self.page("/help"))
         assert csrf is not None
         data = {"csrf": csrf[1], **fields}
-        return self.client.post(self.origin + address, data=data, headers={"origin": self.origin})
+        return self.client.post(self.origin + place, data=data, headers={"origin": self.origin})
 
 
-@contextmanager
-def browser(machine: Machine) -> Iterator[Browser]:
-    """A browser at the console of a machine whose daemon runs."""
-    made = machine.run("console", "--operator", "ada", "--format", "json")
-    assert made.code == 0, made.errors
-    with httpx2.Client(timeout=SECONDS) as client:
-        yield Browser(machine, client, made.document["url"].partition("/enter")[0])
+Visit = Callable[[Machine], Browser]
+
+
+@pytest.fixture
+def visit() -> Iterator[Visit]:
+    """Makes browsers, and closes them."""
+    with ExitStack() as stack:
+        yield lambda machine: Browser(machine, stack.enter_context(httpx2.Client(timeout=SECONDS)))
+
+
+def until_told(told: Iterator[str], event: str, holds: Callable[[Any], bool]) -> None:
+    """Read a stream until it tells such an event."""
+    now = ""
+    for line in told:
+        if line.startswith("event: "):
+            now = line.removeprefix("event: ")
+        elif line.startswith("data: ") and now == event and holds(msgspec.json.decode(line.removeprefix("data: "))):
+            return
+    raise AssertionError(f"the stream has ended, and told no such {event}")
 
 
 def test_the_console_of_a_standby_shows_the_log_and_asks_the_holder_as_the_operator_of_its_role(
-    two: tuple[Machine, Machine],
+    two: tuple[Machine, Machine], visit: Visit
 ) -> None:
     first, second = two
     with first.up() as holder:
         says(holder, "ready;")
         with second.up("--standby") as standby:
             says(standby, "console is served")
-            with browser(second) as ada:
-                assert ada.enter("ada").status_code == 303
-                assert [one["data"]["operator_id"] for one in first.facts("console.signed_in")] == ["ada"]
-                now = ada.page("/")
-                assert f"pid {holder.pid} on" in now
-                assert "data-lost" not in now.partition("<header")[0]
-                for address in ("/runs", "/log", "/settings", "/agents", "/policy", "/approvals", "/alerts"):
-                    assert STANDS_BY in ada.page(address), address
-                assert ada.post("/control/pause", reason="look").status_code == 303
-                assert [one["data"]["operator_id"] for one in first.facts("control.paused")] == ["ada"]
-                assert 'action="/control/pause"' not in ada.page("/runs"), "the page knows what was just done"
-                refused = ada.post("/control/arm")
-                assert (refused.status_code, "cannot be asked from here" in refused.text) == (501, True)
+            ada = visit(second)
+            assert ada.enter("ada").status_code == 303
+            assert [one["data"]["operator_id"] for one in first.facts("console.signed_in")] == ["ada"]
+            now = ada.page("/")
+            assert f"pid {holder.pid} on" in now
+            assert "data-lost" not in now.partition("<header")[0]
+            for place in ("/runs", "/log", "/settings", "/agents", "/policy", "/approvals", "/alerts"):
+                assert STANDS_BY in ada.page(place), place
+            assert ada.post("/control/pause", reason="look").status_code == 303
+            assert [one["data"]["operator_id"] for one in first.facts("control.paused")] == ["ada"]
+            assert 'action="/control/pause"' not in ada.page("/runs"), "the page knows what was just done"
+            refused = ada.post("/control/arm")
+            assert (refused.status_code, "cannot be asked from here" in refused.text) == (501, True)
 
-                assert second.run("operators", "add", "vera", "--role", "approve").code == 0
-                with browser(second) as vera:
-                    other = vera.enter("vera")
-                    assert (other.status_code, "sign in as ada" in other.text) == (403, True), other.text
-                assert len(first.facts("console.signed_in")) == 1
+            assert second.run("operators", "add", "vera", "--role", "approve").code == 0
+            other = visit(second).enter("vera")
+            assert (other.status_code, "sign in as ada" in other.text) == (403, True), other.text
+            assert len(first.facts("console.signed_in")) == 1
 
-                served = ada.console_pid()
-                holder.send_signal(signal.SIGTERM)
-                says(standby, "ready;")
-                assert STANDS_BY not in ada.page("/"), "it holds the log now"
-                assert ada.post("/control/resume", reason="seen").status_code == 303
-                assert ada.console_pid() == served, "the same console goes on"
+            served = ada.console_pid()
+            holder.send_signal(signal.SIGTERM)
+            says(standby, "ready;")
+            assert STANDS_BY not in ada.page("/"), "it holds the log now"
+            assert ada.post("/control/resume", reason="seen").status_code == 303
+            assert ada.console_pid() == served, "the same console goes on"
         assert first.run("log", "verify").code == 0
         assert first.run("replay").code == 0
 
 
-def test_who_holds_the_log_is_told_and_nothing_is_approved_in_another_name(two: tuple[Machine, Machine]) -> None:
+def test_nothing_is_done_in_another_name_and_a_holder_that_hangs_is_told_of(
+    two: tuple[Machine, Machine], visit: Visit
+) -> None:
+    """Vera signed in while her machine held the log. Her session goes on, and the machine's role is not hers."""
     first, second = two
+    assert first.run("oa", "snapshot").code == 0, "the log is its role's, and so that of members"
+    assert second.run("operators", "add", "vera", "--role", "approve").code == 0
     with second.up("--standby") as alone:
         says(alone, "ready;")
-        with browser(second) as ada, browser(second) as vera:
-            assert second.run("operators", "add", "vera", "--role", "approve").code == 0
-            assert (ada.enter("ada").status_code, vera.enter("vera").status_code) == (303, 303)
+        vera = visit(second)
+        assert vera.enter("vera").status_code == 303
         alone.send_signal(signal.SIGTERM)
         assert alone.wait(SECONDS) == 0
+    with first.up() as holder:
+        says(holder, "ready;")
+        with second.up("--standby") as standby:
+            says(standby, "console is served")
+            vera.find()
+            with vera.live() as told:
+                until_told(told, "at", lambda _: True)
+                assert first.run("pause", "--operator", "ada").code == 0
+                until_told(told, "changed", lambda data: "control.paused" in data["types"])
+                refused = vera.post("/control/resume")
+                assert (refused.status_code, "asks as ada" in refused.text) == (403, True), refused.text
+                assert not first.facts("control.resume_requested")
+                holder.send_signal(signal.SIGSTOP)
+                until_told(told, "daemon", lambda data: not data["answers"])
+                until_told(told, "daemon", lambda data: bool(data["answers"]))  # this one, that has taken over
+            assert STANDS_BY not in vera.page("/")
