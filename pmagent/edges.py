@@ -14,9 +14,7 @@ CORE: Final = Edge(
             perform="pmagent.service.operations:status", alone="pmagent.service.operations:status_alone", looks=True,
             quick="pmagent.service.operations:status_now", far=True,
         ),
-        "ping": Operation(
-            perform="pmagent.service.operations:ping", quick="pmagent.service.operations:ping_now", far=True
-        ),
+        "ping": Operation(perform="pmagent.service.operations:ping", quick="pmagent.service.operations:pong", far=True),
         "figures": Operation(perform="pmagent.service.operations:figures", far=True),
         "settings": Operation(
             perform="pmagent.service.operations:settings", alone="pmagent.service.operations:settings_alone", looks=True
@@ -62,11 +60,7 @@ CORE: Final = Edge(
             "Permits that are live, what was refused and why, operators, and the settings that hold.",
             ("pmagent", "doctor"),
         ),
-        Section(
-            99, "help", "/help", "Help", "h",
-            "This page.",
-            ("pmagent", "help"),
-        ),
+        Section(99, "help", "/help", "Help", "h", "This page.", ("pmagent", "help")),
     ),
 )  # fmt: skip
 

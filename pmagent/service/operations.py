@@ -99,11 +99,11 @@ async def figures(host: Host, _: dict[str, Any]) -> Answer:
 
 async def ping(host: Host, _: dict[str, Any]) -> Answer:
     """Nothing: that it is answered is the answer."""
-    return ping_now(host)
+    return pong(host)
 
 
-def ping_now(_: Host) -> Answer:
-    """``ping``."""
+def pong(_: Host) -> Answer:
+    """The answer to ``ping``."""
     return Answer(document={})
 
 
