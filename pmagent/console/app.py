@@ -18,7 +18,7 @@ from pmagent.actors.core.engine import describe_failure
 from pmagent.console.pages.context import PageContext, context_of
 from pmagent.console.pages.rendering import STATIC
 from pmagent.edges import EDGES
-from pmagent.events.errors import CorruptLog, NotFound, PmagentError
+from pmagent.events.errors import NotFound, PmagentError
 from pmagent.exitcodes import Exit
 from pmagent.service.client import DaemonUnreachable, NotFromHere
 
@@ -56,7 +56,7 @@ class Positioned:
             state = scope.setdefault("state", {})
             try:
                 state["position"] = await self._context.noted()
-            except (CorruptLog, OSError):  # the pages that read it say so
+            except (PmagentError, OSError):  # the pages that read it say so
                 state["position"] = 0
         await self._app(scope, receive, send)
 

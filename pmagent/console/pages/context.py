@@ -20,7 +20,7 @@ from pmagent.console.live.pulse import ASK_SECONDS, DEADLINE_SECONDS, FAR_SECOND
 from pmagent.console.pages.rendering import command as command_line
 from pmagent.console.pages.rendering import environment
 from pmagent.console.paths import ConsolePaths
-from pmagent.events.errors import CorruptLog, NotFound, PmagentError
+from pmagent.events.errors import NotFound, PmagentError
 from pmagent.service.answer import Answer
 from pmagent.service.client import REPLY_SECONDS, HolderGone, Unanswered, call_daemon, new_request
 from pmagent.workspace.layout import Layout
@@ -69,7 +69,7 @@ class PageContext:
     # --- reading --------------------------------------------------------------------------------------------------
 
     def position(self) -> int:
-        """The log's durable end; 0 without a log. Raises CorruptLog, OSError."""
+        """The log's durable end; 0 without a log. Raises PmagentError, OSError where it cannot be read."""
         try:
             with closing(self.layout.store.reader()) as storage:
                 return storage.tail().position
@@ -88,7 +88,7 @@ class PageContext:
             try:
                 with closing(self.layout.store.reader()) as storage:
                     self._log_id = storage.log_id()
-            except (NotFound, CorruptLog, OSError):
+            except (PmagentError, OSError):
                 return ""
         return self._log_id
 
