@@ -22,6 +22,7 @@ from pmagent.edges import EDGES, OPERATIONS
 from pmagent.events.errors import PmagentError
 from pmagent.events.evidence import requests_of
 from pmagent.events.log import now
+from pmagent.events.store import Holder
 from pmagent.service import liveness
 from pmagent.service.answer import Answer
 from pmagent.service.wire import (
@@ -126,7 +127,7 @@ async def call_daemon(
     Raises DaemonStarting, Unanswered, DaemonUnreachable (HolderGone: asking again, with the same request id, is
     harmless and may succeed), RemoteError (what the daemon met), BadMessage.
     """
-    if layout.evidence.database and (holder := await anyio.to_thread.run_sync(layout.store.holder)).elsewhere:
+    if layout.evidence.database and (holder := await _holder(layout)).elsewhere:
         here = name in LOOKING and daemon_listens(layout)  # one that stands by
         if holder.live and not here:
             asked = partial(ask_holder, layout.workspace, holder.note, name, arguments, seconds)
@@ -151,6 +152,10 @@ async def call_daemon(
     if reply.failure is not None:
         raise RemoteError(reply.failure)
     return Answer(document=reply.document or {}, exit_code=reply.exit_code, warnings=reply.warnings)
+
+
+async def _holder(layout: Layout) -> Holder:
+    return await anyio.to_thread.run_sync(layout.store.holder, abandon_on_cancel=True)
 
 
 def ask_holder(workspace: Path, holder: str, name: str, arguments: dict[str, Any], seconds: float) -> Answer:

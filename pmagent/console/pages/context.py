@@ -79,7 +79,7 @@ class PageContext:
     async def noted(self) -> int:
         """``position``; a database is asked in a thread."""
         if self.layout.evidence.database:
-            return await anyio.to_thread.run_sync(self.position)
+            return await anyio.to_thread.run_sync(self.position, abandon_on_cancel=True)
         return self.position()
 
     def log_id(self) -> str:
