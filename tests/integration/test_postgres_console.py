@@ -158,11 +158,12 @@ def test_the_console_of_a_standby_shows_the_log_and_asks_the_holder_as_the_opera
 
 
 def test_nothing_is_done_in_another_name_and_a_holder_that_hangs_is_told_of(
-    two: tuple[Machine, Machine], visit: Visit
+    two: tuple[Machine, Machine], visit: Visit, server: Server
 ) -> None:
     """Vera signed in while her machine held the log. Her session goes on, and the machine's role is not hers."""
     first, second = two
     assert first.run("oa", "snapshot").code == 0, "the log is its role's, and so that of members"
+    server.sql("UPDATE pm.log SET lease_ms = 20000")  # it hangs for longer than it takes to notice that
     assert second.run("operators", "add", "vera", "--role", "approve").code == 0
     with second.up("--standby") as alone:
         says(alone, "ready;")
