@@ -1,4 +1,4 @@
-"""Three databases that Patroni leads, etcd, and hosts for a writer and a worker, each in a network and mount namespace of its own.
+"""Three databases that Patroni leads, etcd, a writer and a worker: each has a network and a mount namespace of its own.
 
 Needs root, Debian's ``etcd-server`` and what ``make machines`` installs; tests are skipped without them.
 """
