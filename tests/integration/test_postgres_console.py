@@ -18,6 +18,7 @@ from pmagent.console import address
 from pmagent.console.paths import ConsolePaths
 from pmagent.events.postgres.schema import prepare
 from pmagent.workspace.layout import Layout
+from tests.support.approving import forms
 from tests.support.commands import SECONDS
 from tests.support.machines import Machine, says
 from tests.support.postgres import WRITER, Server, one_server
@@ -87,7 +88,7 @@ class Browser:
 
     def page(self, place: str) -> str:
         """A page that is there."""
-        answer = self.client.get(self.origin + place)
+        answer = self.client.get(self.origin + place, follow_redirects=True)
         assert answer.status_code == 200, answer.text
         return str(answer.text)
 
@@ -139,6 +140,18 @@ def test_the_console_of_a_standby_shows_the_log_and_asks_the_holder_as_the_opera
             assert ada.post("/control/pause", reason="look").status_code == 303
             assert [one["data"]["operator_id"] for one in first.facts("control.paused")] == ["ada"]
             assert 'action="/control/pause"' not in ada.page("/runs"), "the page knows what was just done"
+            assert ada.post("/control/resume").status_code == 303
+            asked = ("--operator", "bert", "--format", "json")
+            assert first.run("pla", "mode", "SUGGEST", *asked).code == 0
+            proposed = first.run("pla", "propose", "type: ls", *asked)
+            assert proposed.code == 0, proposed.errors
+            place = f"/approvals/{proposed.document['proposal_id']}"
+            (form,) = forms(ada.page(f"{place}?decide=approve"), f"{place}/approve")
+            approved = ada.post(f"{place}/approve", **{**form, "read": "yes", "first": form["digest"][:6]})
+            assert approved.status_code == 303, approved.text
+            (fact,) = first.facts("pla.decision_requested")
+            assert (fact["data"]["operator_id"], fact["data"]["channel"]) == ("ada", "console")
+            assert len(first.facts("pla.approved")) == 1
             refused = ada.post("/control/arm")
             assert (refused.status_code, "cannot be asked from here" in refused.text) == (501, True)
 
@@ -151,7 +164,7 @@ def test_the_console_of_a_standby_shows_the_log_and_asks_the_holder_as_the_opera
             holder.send_signal(signal.SIGTERM)
             says(standby, "ready;")
             assert STANDS_BY not in ada.page("/"), "it holds the log now"
-            assert ada.post("/control/resume", reason="seen").status_code == 303
+            assert ada.post("/control/pause", reason="seen").status_code == 303
             assert ada.console_pid() == served, "the same console goes on"
         assert first.run("log", "verify").code == 0
         assert first.run("replay").code == 0
