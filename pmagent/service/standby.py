@@ -105,7 +105,11 @@ class Follower:
             if self._folded is None:
                 digest, self._log_id = snapshot_digest(self.layout), self._reader.log_id()
                 self._folded = Folded(self.layout, digest, self._log_id, self._reader, self._store.blobs())
-            self._folded.fold(self._reader, tail.position)
+            try:
+                self._folded.fold(self._reader, tail.position)
+            except BaseException:  # nobody knows how much of it is folded
+                self._folded, self._tail = None, Tail()
+                raise
             self._tail = tail
 
     def folded(self, storage: Storage) -> Folded | None:

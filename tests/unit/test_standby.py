@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from pmagent.events.errors import NotFound
+from pmagent.events.storage import StorageReader
 from pmagent.service.client import NotFromHere, ask_holder
+from pmagent.service.folding import Folded, fold_into
 from pmagent.service.standby import Follower, StandsBy
 from pmagent.workspace.layout import Layout
 from tests.support.logs import BatchWriter, draft
@@ -60,6 +63,26 @@ async def test_a_look_sees_the_logs_end_and_nothing_else_is_done(workspace: Path
         follower.close()
         with pytest.raises(StandsBy):
             await follower.perform("status", {})
+
+
+async def test_a_fold_that_is_cut_off_is_begun_anew(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    layout, log, half = Layout(workspace), begun(1, 2), list[Folded]()
+    layout.prepare()
+
+    def cut_off(self: Folded, storage: StorageReader, until: int) -> None:
+        half.append(self)
+        fold_into(storage, self.engine, self.documents, log.blobs(), 0, until=until - 1)
+        raise NotFound("the database went away", "")
+
+    with closing(Follower(layout, log, lambda: None)) as follower:
+        with monkeypatch.context() as patched:
+            patched.setattr(Folded, "fold", cut_off)
+            with pytest.raises(NotFound):
+                await follower.perform("status", {})
+        assert follower.follow() == 3
+        found = follower.folded(log.open())
+        assert found is not None
+        assert (found.engine.sequencer.position, found in half) == (3, False)
 
 
 async def test_a_look_that_hangs_keeps_no_log_from_being_taken_over(
