@@ -65,7 +65,7 @@ laws:
 
 # A module's tests share its daemons and browsers, so one process runs them all.
 waiting:
-	+MAKEFLAGS= $(BIN)/python -I -m pytest -n 3 --dist loadscope $(WAITING)
+	+MAKEFLAGS= $(BIN)/python -I -m pytest -n 4 --dist loadscope $(WAITING)
 
 demo: setup ## run the main job on the example workspace
 	@$(BIN)/python -I examples/demo.py

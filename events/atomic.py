@@ -1,9 +1,11 @@
-"""Replaces a file's content as one step: readers see the old bytes or the new ones, also after a crash."""
+"""Replaces a file's content as one step: readers see the old bytes or the new ones, also after a crash; and reads the
+beginning of a file that foreign programs may have exchanged for something else."""
 
 from __future__ import annotations
 
 import errno
 import os
+import stat
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -52,3 +54,14 @@ def _replace(folder: int, name: str, content: bytes, mode: int, last_look: Calla
         with suppress(FileNotFoundError):
             os.unlink(temporary, dir_fd=folder)
         raise
+
+
+def read_plain(path: Path, most: int, flags: int = 0) -> bytes:
+    """The first ``most`` bytes of a plain file, and one more where it is longer. A pipe, for whose writer we would wait
+    for ever, and a device, which may have no end, are refused (EINVAL). ``flags``: more of those of ``os.open``. Raises
+    OSError."""
+    with held(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags)) as found:
+        if not stat.S_ISREG(os.fstat(found).st_mode):
+            raise OSError(errno.EINVAL, "it is no plain file", str(path))
+        with open(found, "rb", closefd=False) as file:
+            return file.read(most + 1)

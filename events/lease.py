@@ -259,8 +259,7 @@ class Lease:
             return []
         if self.phase == "releasing":
             return self._end("released")
-        self.term.renewed(sent)
-        return self._settle(now)
+        return [*self._renewed(sent, now), *self._settle(now)]
 
     def refused(self, sent: int, head: Head, now: int) -> list[Action]:
         """The statement sent at ``sent`` did nothing, since the head is another one than it expected."""
@@ -375,24 +374,21 @@ class Lease:
                 self._acts_at = self._sighting.over_at(known.lease)
             else:  # it was renewed behind the last look
                 self._acts_at = now + known.lease + known.lease // PARTS
+        return [Hold(self.epoch, raised), *self._renewed(sent, now), *self._settle(now)]
+
+    def _renewed(self, sent: int, now: int) -> list[Action]:
+        """The lease counts from ``sent``. If it was not live until now, that is told first: starts may have been held
+        meanwhile, and only ``Act`` lets them go."""
+        actions = self._passed(now)
         self.term.renewed(sent)
-        return [Hold(self.epoch, raised), *self._settle(now)]
+        return actions
 
     def _settle(self, now: int) -> list[Action]:
         """The phase at this time, and the renewal that is due."""
-        term, actions = self.term, list[Action]()
-        if self.phase in _HOLDS and now >= self._acts_at:
-            if now < term.live_until:
-                if self.phase != "acting":
-                    self.phase = "acting"
-                    actions.append(Act())
-            elif now < term.closes:
-                if self.phase == "acting":
-                    self.phase = "lapsed"
-                    actions.append(Lapse(over=False))
-            elif self.phase in _ACTED:
-                self.phase = "over"
-                actions.append(Lapse(over=True))
+        term, actions = self.term, self._passed(now)
+        if self.phase in _HOLDS and self.phase != "acting" and self._acts_at <= now < term.live_until:
+            self.phase = "acting"
+            actions.append(Act())
         if not self._flight and self._expected is None:
             if self._idle:
                 return [*actions, *self._release(now)]
@@ -401,6 +397,16 @@ class Lease:
                 actions.append(Renew(self.epoch, now))
         self.due = self._next(now)
         return actions
+
+    def _passed(self, now: int) -> list[Action]:
+        """The phase, where the lease has passed by this time."""
+        if self.phase == "acting" and self.term.live_until <= now < self.term.closes:
+            self.phase = "lapsed"
+            return [Lapse(over=False)]
+        if self.phase in _ACTED and now >= self.term.closes:
+            self.phase = "over"
+            return [Lapse(over=True)]
+        return []
 
     def _release(self, now: int) -> list[Action]:
         if now < self._acts_at:  # the next holder would not wait for the lease that this one waits for

@@ -33,6 +33,7 @@ class Goal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     needs: tuple[str, ...] = ()
     cost: int = 0
     limits: dict[Judge, int] = {}
+    untested: dict[Judge, int] = {}
 
     @property
     def text(self) -> str:

@@ -124,6 +124,9 @@ class Hold:
         def on_another(session: Session) -> bool:
             check_server(session, replicated=self.claim.replicated)
             self.session = session
+            head = head_of(session, self.address.log)
+            if head is None or head.token != self.claim.token:  # our epoch, in a history in which another one took it
+                return False
             session.ask(_LOCK, self.head.log_no)
             return renewed()
 

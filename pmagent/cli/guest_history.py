@@ -12,7 +12,7 @@ from pmagent.cli.frame import App, command
 from pmagent.cli.output import Output, Styled
 from pmagent.cli.pla.common import ask
 from pmagent.exitcodes import Exit
-from pmagent.when import duration
+from pmagent.when import moment
 
 _RULES_SHOWN = 20
 
@@ -39,14 +39,12 @@ def import_(app: App, harness: str, path: str | None, format: str) -> int:
 
 @command("pmagent what-if", "pmagent what-if --policy stricter.yaml --since 30d")
 @click.option("--policy", metavar="FILE", help="Instead of the workspace's .pmagent/policy.yaml.")
-@click.option("--since", default="", metavar="AGE", help="Only calls that are not older, like 30d [default: all].")
+@click.option("--since", default="", metavar="TIME", help="Only calls since then, like 30d (ago) [default: all].")
 def what_if(app: App, policy: str | None, since: str, format: str) -> int:
     """Judge the calls of the log by a policy: how many it would allow, ask about and deny, and which rules decide.
 
     Live and imported sessions count. Of imported ones mode and branch are not known: a call whose answer hangs on them
     is not evaluable. Exit 3: a call that was allowed would be denied."""
-    from pmagent.events.event import time_after
-    from pmagent.events.log import now
     from pmagent.guests import what_if as trying
     from pmagent.guests.policy import BadPolicy, policy_of, read_policy, rules_of
 
@@ -61,7 +59,7 @@ def what_if(app: App, policy: str | None, since: str, format: str) -> int:
     for one in read.layers:
         if one.problem:
             raise BadPolicy(one.problem, "pmagent policy check")
-    from_then = time_after(now(), -duration(since)) if since else ""
+    from_then = moment(since, app.output.now) if since else ""
     found = trying.document(trying.what_if(app.layout.store, read, from_then))
     app.output.answer(format, found, lambda: _show(app.output, found))
     return Exit.DIVERGED if found["tightened"] else Exit.DONE

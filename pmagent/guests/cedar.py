@@ -17,8 +17,10 @@ from typing import Any, Final
 
 from pmagent.actors.guests.matching import Part, hints_of, parts_of
 from pmagent.contracts.guest_calls import ANSWERS, Answer, Call, Layer, LayerName, Opinion
+from pmagent.events.atomic import read_plain
+from pmagent.workspace.layout import POLICY_BYTES_MAX
 
-BYTES_MAX: Final = 256 * 1024
+BYTES_MAX: Final = POLICY_BYTES_MAX
 _RESOURCES: Final = {
     "command": "Command", "read": "Path", "write": "Path", "mention": "Path", "host": "Host", "agent": "Kind",
 }  # fmt: skip
@@ -27,7 +29,7 @@ _RESOURCES: Final = {
 def opinion_of(call: Call, files: Sequence[Path]) -> Opinion | None:
     """The answer of the Cedar policies in these files to the call; None where there are none, or none speaks of it.
     A file that cannot be used is the matter of ``layer``."""
-    texts = [path.read_text("utf-8") for path in files if path.is_file()]
+    texts = [read_plain(path, BYTES_MAX).decode("utf-8") for path in files if path.is_file()]
     if not texts or any(_problem(text) for text in texts):
         return None
     text, parts = "\n".join(texts), list(parts_of(call))
@@ -42,7 +44,7 @@ def opinion_of(call: Call, files: Sequence[Path]) -> Opinion | None:
 def layer(name: LayerName, path: Path) -> Layer | None:
     """The layer of a Cedar file: its digest, and why it cannot be used; None where there is no such file."""
     try:
-        raw = path.read_bytes()
+        raw = read_plain(path, BYTES_MAX)
     except FileNotFoundError:
         return None
     except OSError as error:

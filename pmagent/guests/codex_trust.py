@@ -75,8 +75,11 @@ def trust(program: str, environ: Mapping[str, str], folder: Path, settings: Path
     with AppServer(program, environ, folder) as server:
         hashes = {one["key"]: {"trusted_hash": one["currentHash"]} for one in _hooks(server, folder, settings, hook)}
         if not hashes:
-            what = f"Codex does not read {settings}: of a project, only where its user trusts the folder"
-            raise CodexFailed(what, f"start codex in {folder} once, and trust it; then pmagent connect codex again")
+            if settings.parent.parent == folder:
+                what = f"Codex does not read {settings}: of a project, only where its user trusts the folder"
+                raise CodexFailed(what, f"start codex in {folder} once, and trust it; then pmagent connect codex again")
+            what = f"Codex leaves out all of {settings}: one entry in it has another form than it takes"
+            raise CodexFailed(what, "mend the entries of others; then pmagent connect codex again")
         edit = {"keyPath": "hooks.state", "value": hashes, "mergeStrategy": "upsert"}
         server.ask("config/batchWrite", edits=[edit])
         left = [one["key"] for one in _hooks(server, folder, settings, hook) if not _runs(one)]

@@ -7,6 +7,7 @@ back byte for byte; from one that others have changed since, only the hook's own
 from __future__ import annotations
 
 import difflib
+import errno
 import hashlib
 import os
 import re
@@ -14,18 +15,20 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from pmagent.events.atomic import write_atomic
+from pmagent.events.atomic import read_plain, write_atomic
 from pmagent.events.errors import PmagentError
-from pmagent.guests import codex_trust, harnesses
+from pmagent.guests import claude_settings, codex_trust, harnesses
 from pmagent.guests.harnesses import OLDEST, Hook, Mode, Scope, too_old
 from pmagent.workspace.layout import Layout
 
 VERSION_SECONDS: Final = 30.0
+SETTINGS_BYTES_MAX: Final = 8 << 20
 VERSIONED: Final = ("claude", "codex", "gemini", "opencode")
 """Harnesses whose command is called as they are, and tells its version."""
 
@@ -46,7 +49,8 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Connection(msgspec.Struct, frozen=True, kw_only=True):
-    """A harness that starts the hook. ``files``: the settings first."""
+    """A harness that starts the hook. ``files``: the settings first. ``workspace``: where it lay then; "" of an older
+    record."""
 
     harness: str
     scope: Scope
@@ -54,6 +58,7 @@ class Connection(msgspec.Struct, frozen=True, kw_only=True):
     wait: int
     version: str = ""
     files: list[Kept]
+    workspace: str = ""
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -87,14 +92,33 @@ def hook_of(layout: Layout) -> Hook:
 
 
 def read_record(layout: Layout) -> Record:
-    """The connections. Raises CannotConnect for a file that is not understood."""
+    """The connections, with the files of a workspace that was moved since where they lie now. Raises CannotConnect for
+    a file that is not understood."""
     path = _record_path(layout)
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Record)
+        record = msgspec.json.decode(path.read_bytes(), type=Record)
+        return Record([_moved(one, str(layout.workspace)) for one in record.connections])
     except FileNotFoundError:
         return Record()
     except msgspec.DecodeError as error:
         raise CannotConnect(f"{path} is not understood: {error}", "take out the hook's entries by hand") from None
+
+
+def _moved(one: Connection, workspace: str) -> Connection:
+    was = f"{one.workspace}/"
+
+    def here(path: str) -> str:
+        return f"{workspace}/{path.removeprefix(was)}" if one.workspace and path.startswith(was) else path
+
+    files = [msgspec.structs.replace(file, path=here(file.path), folders=[*map(here, file.folders)]) for file in
+             one.files]  # fmt: skip
+    return msgspec.structs.replace(one, files=files)
+
+
+def _hooks_of(layout: Layout, one: Connection | None) -> list[Hook]:
+    """The hook of a workspace, and the one that it had where it lay when it was connected, if nothing is left there."""
+    before = hook_of(Layout(Path(one.workspace))) if one is not None and one.workspace else None
+    return [hook_of(layout), *([before] if before is not None and not os.path.lexists(before.file) else [])]
 
 
 def plan_connect(
@@ -110,14 +134,18 @@ def plan_connect(
         oldest = ".".join(map(str, OLDEST[harness]))
         raise CannotConnect(f"{harness} {version} lets tools run when a hook fails", f"update it to {oldest} or later")
     hook, before = hook_of(layout), _text_of(path)
-    kept = next(iter(_kept(layout, harness, scope)), None)
+    known = _known(layout, harness, scope)
+    kept = known.files[0] if known is not None else None
     ours_alone = kept is not None and kept.before is None
     if kept is not None and _sum(before) == kept.after:
         original = kept.before
     else:
-        original = _without(path, before, hook, ours_alone=ours_alone)
+        original = _without(path, before, _hooks_of(layout, known), ours_alone=ours_alone)
+    after = _with(path, original, harness, mode, wait, hook, managed=scope == "managed")
+    for fault in left_out(harness, after, environ)[:1]:
+        raise CannotConnect(f"Claude Code would leave out all of {path}, in silence: {fault}", "mend that first")
     return Plan(
-        path=path, before=before, after=_with(path, original, harness, mode, wait, hook), original=original,
+        path=path, before=before, after=after, original=original,
         folders=kept.folders if kept is not None else _missing(path.parent),
     ), version  # fmt: skip
 
@@ -134,8 +162,12 @@ def connect(
     assert plan.after is not None
     after = plan.after
     files = [Kept(path=str(plan.path), before=plan.original, after=_sum(after), folders=plan.folders)]
-    trust = next(iter(_kept(layout, harness, scope)[1:]), None)
-    made = Connection(harness=harness, scope=scope, mode=mode, wait=wait, version=version, files=files)
+    known = _known(layout, harness, scope)
+    trust = next(iter(known.files[1:]), None) if known is not None else None
+    made = Connection(
+        harness=harness, scope=scope, mode=mode, wait=wait, version=version, files=files,
+        workspace=str(layout.workspace),
+    )  # fmt: skip
     _remember(layout, made)
     _write(plan)
     if harness == "gemini" and scope == "project" and not trusts(layout.workspace, environ):
@@ -174,17 +206,18 @@ def write_plugin(folder: Path, mode: Mode, wait: int) -> list[Path]:
 def plan_disconnect(layout: Layout, harness: str, scope: Scope) -> tuple[Connection, list[Plan]]:
     """The changes that disconnecting would make. Raises CannotConnect where it is not connected, or a file is not
     understood."""
-    known = [one for one in read_record(layout).connections if (one.harness, one.scope) == (harness, scope)]
-    if not known:
+    known = _known(layout, harness, scope)
+    if known is None:
         raise CannotConnect(f"{harness} is not connected here ({scope})", "pmagent doctor names the connections")
     plans = []
-    for kept in known[0].files:
+    for kept in known.files:
         path, before = Path(kept.path), _text_of(Path(kept.path))
         exact = _sum(before) == kept.after
         ours_alone = kept.before is None
-        after = kept.before if exact else _without(path, before, hook_of(layout), kept.keys, ours_alone=ours_alone)
+        hooks = _hooks_of(layout, known)
+        after = kept.before if exact else _without(path, before, hooks, kept.keys, ours_alone=ours_alone)
         plans.append(Plan(path=path, before=before, after=after, folders=kept.folders, exact=exact))
-    return known[0], plans
+    return known, plans
 
 
 def disconnect(layout: Layout, connection: Connection, plans: list[Plan]) -> None:
@@ -216,6 +249,13 @@ def version_of(harness: str, environ: Mapping[str, str]) -> str:
         raise CannotConnect(f"{program} --version does not end well: {error}", "does it start?") from None
     found = re.search(r"\d+(?:\.\d+)+", done.stdout)
     return found[0] if found else ""
+
+
+def left_out(harness: str, text: str, environ: Mapping[str, str]) -> list[str]:
+    """The values for which a harness would leave out a settings file with this text, in its own words; [] where it does
+    not say. Raises ValueError where the text is not understood."""
+    program = shutil.which(harness, path=environ.get("PATH"))
+    return claude_settings.faults(program, text, environ) if harness == "claude" and program is not None else []
 
 
 class _Trust(msgspec.Struct):
@@ -255,28 +295,31 @@ def _try_hook(hook: Hook) -> None:
         raise CannotConnect(what, f"try it: {' '.join(words)}")
 
 
-def _with(path: Path, text: str | None, harness: str, mode: Mode, wait: int, hook: Hook) -> str:
+def _with(
+    path: Path, text: str | None, harness: str, mode: Mode, wait: int, hook: Hook, *, managed: bool = False
+) -> str:
     try:
         if path.suffix == ".toml":
             if text is not None and text.strip():
                 raise ValueError("an administrator's rules stand in it already")
             return harnesses.requirements(mode, wait, hook)
-        return harnesses.merged(text, harness, mode, wait, hook)
+        made = harnesses.merged(text, harness, mode, wait, hook)
+        return harnesses.managed(made) if (harness, mode, managed) == ("claude", "enforce", True) else made
     except ValueError as error:
         raise CannotConnect(f"{path} cannot be extended: {error}", "mend it, or add the hook by hand") from None
 
 
 def _without(
-    path: Path, text: str | None, hook: Hook, keys: Sequence[str] = (), *, ours_alone: bool = False
+    path: Path, text: str | None, hooks: Sequence[Hook], keys: Sequence[str] = (), *, ours_alone: bool = False
 ) -> str | None:
     """The text of a file without what starts the hook, or trusts it; None where nothing else is in it that was made for
     us (``ours_alone``)."""
     if text is None or keys:
         return text and codex_trust.without_trust(text, keys)
     if path.suffix != ".json":
-        return None if hook.file in text else text
+        return None if any(hook.file in text for hook in hooks) else text
     try:
-        left = harnesses.removed(text, hook)
+        left = reduce(harnesses.removed, hooks, text)
         return None if ours_alone and harnesses.is_empty(left) else left
     except ValueError as error:
         raise CannotConnect(f"{path} is not understood: {error}", "mend it first") from None
@@ -284,7 +327,10 @@ def _without(
 
 def _text_of(path: Path) -> str | None:
     try:
-        return path.read_bytes().decode()
+        raw = read_plain(path, SETTINGS_BYTES_MAX)
+        if len(raw) > SETTINGS_BYTES_MAX:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+        return raw.decode()
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
@@ -304,7 +350,7 @@ def _write(plan: Plan) -> None:
 
     if plan.after is None:
         look()
-        plan.path.unlink(missing_ok=True)
+        file.unlink(missing_ok=True)
         return
     plan.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     mode = plan.path.stat().st_mode & 0o777 if plan.path.exists() else 0o600
@@ -323,9 +369,9 @@ def _missing(folder: Path) -> list[str]:
     return [str(one) for one in reversed((folder, *folder.parents)) if not one.exists()]
 
 
-def _kept(layout: Layout, harness: str, scope: Scope) -> list[Kept]:
+def _known(layout: Layout, harness: str, scope: Scope) -> Connection | None:
     connections = read_record(layout).connections
-    return next((one.files for one in connections if (one.harness, one.scope) == (harness, scope)), [])
+    return next((one for one in connections if (one.harness, one.scope) == (harness, scope)), None)
 
 
 def _remember(layout: Layout, made: Connection) -> None:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import time
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -24,6 +26,7 @@ from pmagent.actors.guests.definitions import read as compared
 from pmagent.contracts.guest_calls import Definition
 from pmagent.contracts.guests import NAME_CHARS_MAX, TEXT_CHARS_MAX
 from pmagent.contracts.payload import typed
+from pmagent.events.atomic import read_plain
 from pmagent.events.errors import NotFound
 from pmagent.events.reader import matching_runs
 from pmagent.events.store import LogStore
@@ -55,6 +58,9 @@ _FILES: Final[Mapping[str, tuple[str, ...]]] = {
     "opencode": ("~config/opencode/opencode.json", "opencode.json"),
 }  # fmt: skip
 """Where they stand: in the workspace, this user's home, or on the machine."""
+_PROMPTS: Final = ("skills/*/SKILL.md", "commands/*.md", "commands/*/*.md", "agents/*.md")
+"""Prompts of Claude Code, which may hold hooks, servers, and lines that a shell runs, of which our hook is not told."""
+_RUNS: Final = re.compile(r"^(?:hooks|mcpServers):|!`[^`\n]+`|^```!.*", re.MULTILINE)
 _PLUGIN: Final = (".claude-plugin/plugin.json", "hooks/hooks.json", ".mcp.json")
 """The files of a plugin folder that start something, or say what it is."""
 
@@ -67,10 +73,16 @@ def files(harness: str, workspace: Path, environ: Mapping[str, str]) -> list[Pat
         "~codex": environ.get("CODEX_HOME") or f"{home}/.codex",
         "~config": environ.get("XDG_CONFIG_HOME") or f"{home}/.config", "~": home,
     }  # fmt: skip
-    found = []
-    for name in _FILES.get(harness, ()):
+
+    def placed(name: str) -> Path:
         first, _, rest = name.partition("/")
-        found.append(Path(folders[first]) / rest if first in folders else workspace / name)
+        return Path(folders[first]) / rest if first in folders else workspace / name
+
+    found = [placed(name) for name in _FILES.get(harness, ())]
+    if harness == "claude":
+        own = (placed("~claude"), workspace / ".claude")
+        found += islice((path for folder in own for name in _PROMPTS for path in sorted(folder.glob(name))),
+                        DEFINITIONS_MAX)  # fmt: skip
     return [*found, *(plugin / name for file in found if file.name == "installed_plugins.json"
                       for plugin in _plugins(file) for name in _PLUGIN)]  # fmt: skip
 
@@ -98,6 +110,9 @@ def _plugins(installed: Path) -> list[Path]:
 
 
 def _of_file(path: Path, workspace: Path, ours: Hook) -> Iterator[Definition]:
+    if path.suffix == ".md":
+        yield from _of_prompt(path)
+        return
     document = _document(path)
     if document is None:
         return
@@ -112,6 +127,19 @@ def _of_file(path: Path, workspace: Path, ours: Hook) -> Iterator[Definition]:
         for key, kind in _KEYS.items():
             if key in part:
                 yield from _of_key(kind, part[key], path, ours)
+
+
+def _of_prompt(path: Path) -> Iterator[Definition]:
+    """A prompt that runs something; of others nothing is said. One that is too large is as good as one that does."""
+    try:
+        raw = read_plain(path, FILE_BYTES_MAX)
+    except OSError:
+        return
+    runs = _RUNS.findall(text := raw.decode("utf-8", "replace")) if len(raw) <= FILE_BYTES_MAX else ["too large"]
+    if runs:
+        name = path.parent.name if path.name == "SKILL.md" else path.stem
+        made = _made("hook", f"in the prompt {name}", path, text)
+        yield msgspec.structs.replace(made, text="; ".join(runs)[:_TEXT_CHARS])
 
 
 def _of_key(kind: Kind, value: Any, path: Path, ours: Hook) -> Iterator[Definition]:

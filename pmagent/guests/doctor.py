@@ -3,7 +3,6 @@ and what can still go past them (docs/guests.md)."""
 
 from __future__ import annotations
 
-import json
 import shutil
 import tomllib
 from collections import Counter
@@ -15,12 +14,22 @@ from pmagent.actors.guests.definitions import differences
 from pmagent.actors.guests.definitions import read as compared
 from pmagent.events.errors import PmagentError
 from pmagent.guests import codex_trust, definitions
-from pmagent.guests.connect import Connection, hook_of, installed_source, read_record, trusts, user_home, version_of
-from pmagent.guests.harnesses import EVENTS, names, too_old
+from pmagent.guests.connect import (
+    Connection,
+    hook_of,
+    installed_source,
+    left_out,
+    read_record,
+    trusts,
+    user_home,
+    version_of,
+)  # fmt: skip
+from pmagent.guests.harnesses import EVENTS, document_of, names, too_old
 from pmagent.workspace.layout import Layout
 
 PAST: Final = {
-    "claude": "its settings can switch hooks off before a session begins, and files mentioned with @ fire none",
+    "claude": "its settings can switch hooks off before a session begins; files mentioned with @ fire none, nor do "
+              "commands and hooks in skills, slash commands and agents' prompts",
     "codex": "typing into a program that runs (write_stdin) fires no hook, nor do hosted searches",
     "gemini": "a project's hooks run only where its user trusts the folder, and calls are known by their input alone",
     "cursor": "there is no transcript to hold a session against, and cloud agents skip hooks at first",
@@ -92,7 +101,7 @@ def _findings(layout: Layout, one: Connection, environ: Mapping[str, str]) -> It
     path = Path(one.files[0].path)
     text = path.read_text("utf-8", "replace") if path.is_file() else ""
     if path.suffix == ".json":
-        yield from _of_json(one, path, text, layout, again)
+        yield from _of_json(one, path, text, layout, environ, again)
     elif hook.file not in text:
         yield Finding("fail", f"{path} does not start the hook any more", again)
     if one.harness == "claude":
@@ -106,14 +115,18 @@ def _findings(layout: Layout, one: Connection, environ: Mapping[str, str]) -> It
         yield Finding("fail", f"{one.harness} {version} lets tools run when a hook fails", f"update {one.harness}")
 
 
-def _of_json(one: Connection, path: Path, text: str, layout: Layout, again: str) -> Iterator[Finding]:
+def _of_json(
+    one: Connection, path: Path, text: str, layout: Layout, environ: Mapping[str, str], again: str
+) -> Iterator[Finding]:
     try:
-        document: Any = json.loads(text)
-        hooks = document.get("hooks", {})
+        hooks: Any = document_of(text).get("hooks", {})
         gone = [event for event in EVENTS[one.harness] if not names(hooks.get(event, []), hook_of(layout))]
+        faults = left_out(one.harness, text, environ)
     except (ValueError, AttributeError):
         yield Finding("fail", f"{path} is not understood, so none of its hooks runs", f"mend it, or {again}")
         return
+    for fault in faults:
+        yield Finding("fail", f"Claude Code leaves out all of {path}, in silence: {fault}", "mend that")
     if gone:
         yield Finding("fail", f"{path} does not start the hook at {', '.join(gone)}", again)
     if path.stat().st_mode & 0o022:
@@ -129,9 +142,9 @@ def _of_claude(layout: Layout, environ: Mapping[str, str]) -> Iterator[Finding]:
         if not path.is_file():
             continue
         try:
-            document = json.loads(path.read_bytes())
+            document = document_of(path.read_text("utf-8-sig"))
             env = document.get("env", {})
-        except (ValueError, AttributeError):
+        except ValueError:
             yield Finding("fail", f"{path} is not understood: Claude Code leaves all of it out, silently", "mend it")
             continue
         if document.get("disableAllHooks"):
@@ -153,7 +166,7 @@ def _of_gemini(layout: Layout, one: Connection, environ: Mapping[str, str]) -> I
     for folder in (user_home(environ), *([layout.workspace] if trusted else ())):
         path = folder / ".gemini/settings.json"
         try:
-            switches = json.loads(path.read_bytes()).get("hooksConfig", {}) if path.is_file() else {}
+            switches = document_of(path.read_text("utf-8-sig")).get("hooksConfig", {}) if path.is_file() else {}
             off = switches.get("enabled", True) is not True or "pmagent" in switches.get("disabled", ())
         except (ValueError, AttributeError, TypeError):
             yield Finding("fail", f"{path} is not understood", "mend it")

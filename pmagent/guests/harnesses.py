@@ -9,6 +9,7 @@ and, of Claude Code and Codex, the programs themselves.
 from __future__ import annotations
 
 import json
+import math
 import re
 import shlex
 from collections.abc import Mapping
@@ -45,7 +46,6 @@ OLDEST: Final = {"claude": (2, 1, 295), "codex": (0, 124, 0)}
 """Claude Code takes ``onFailure`` from this version on, Codex runs hooks: earlier ones are refused in ``enforce``."""
 
 
-@lru_cache(maxsize=64)
 @lru_cache(maxsize=64)
 def too_old(harness: str, version: str) -> bool:
     """Whether a harness of this version cannot be trusted to refuse; "": its version is not known."""
@@ -93,6 +93,16 @@ def place(harness: str, scope: Scope, workspace: Path, home: Path, environ: Mapp
         case "opencode", "user":
             return Path(environ.get("XDG_CONFIG_HOME") or user / ".config") / "opencode/plugin/pmagent.js"
     return None
+
+
+def settings_files(workspace: Path, environ: Mapping[str, str]) -> list[Path]:
+    """The files in which hooks stand, or are switched off, of all harnesses: there or not."""
+    home = environ.get("HOME", "")
+    scopes: tuple[Scope, ...] = ("user", "project", "managed") if home.startswith("/") else ("project", "managed")
+    found = [place(name, scope, workspace, Path(home), environ) for name in EVENTS for scope in scopes]
+    found.append(workspace / ".claude/settings.json")
+    made = [one for one in found if one is not None]
+    return [*made, *(one.with_name("config.toml") for one in made if one.name == "hooks.json")]
 
 
 def entries(harness: str, mode: Mode, wait: int, hook: Hook) -> dict[str, dict[str, Any]]:
@@ -233,7 +243,7 @@ def merged(text: str | None, harness: str, mode: Mode, wait: int, hook: Hook) ->
         return plugin(mode, wait, hook)
     if text is None or not text.strip():
         return json.dumps(settings(harness, mode, wait, hook), indent=2, ensure_ascii=False) + "\n"
-    document = _object(text)
+    document = document_of(text)
     hooks = document.setdefault("hooks", {})
     for event, entry in entries(harness, mode, wait, hook).items():
         if not isinstance(hooks, dict) or not isinstance(hooks.setdefault(event, []), list):
@@ -242,9 +252,15 @@ def merged(text: str | None, harness: str, mode: Mode, wait: int, hook: Hook) ->
     return _text(document, text)
 
 
+def managed(text: str) -> str:
+    """The settings ``text`` as those of Claude Code's administrator, who gates it: its prompts run no commands by
+    themselves then (``!`...```), of which no hook is told."""
+    return _text({**document_of(text), "disableSkillShellExecution": True}, text)
+
+
 def removed(text: str, hook: Hook) -> str:
     """The settings ``text`` without the hook's entries, and without what holds nothing any more. Raises ValueError."""
-    document = _object(text)
+    document = document_of(text)
     hooks = document.get("hooks")
     if not isinstance(hooks, dict) or not names(hooks, hook):
         return text
@@ -264,7 +280,7 @@ def removed(text: str, hook: Hook) -> str:
 
 def is_empty(text: str) -> bool:
     """Whether a settings file says nothing."""
-    return _object(text).keys() <= {"version"}
+    return document_of(text).keys() <= {"version", "disableSkillShellExecution"}
 
 
 def _without(group: Any, hook: Hook) -> Any:
@@ -285,8 +301,22 @@ def names(value: Any, hook: Hook) -> bool:
     return any(names(part, hook) for part in parts)
 
 
-def _object(text: str) -> dict[str, Any]:
-    document = json.loads(text)
+def document_of(text: str) -> dict[str, Any]:
+    """The content of a settings file, as strictly as harnesses read it: one word that is not JSON, such as Python's
+    ``NaN``, and they leave out the whole file, in silence. Raises ValueError."""
+
+    def real(digits: str) -> float:
+        if not math.isfinite(value := float(digits)):
+            constant(digits)
+        return value
+
+    def constant(name: str) -> Any:
+        raise ValueError(f"{name} is no number of JSON")
+
+    try:
+        document = json.loads(text, parse_float=real, parse_constant=constant)
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
     if not isinstance(document, dict):
         raise ValueError("it is no JSON object")
     return document

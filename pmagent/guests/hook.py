@@ -34,6 +34,8 @@ TOLD = frozenset((
     "afterShellExecution", "afterMCPExecution", "tool.execute.after", "session.created", "session.ended",
 ))  # fmt: skip
 """Events that tell what has happened: nobody waits for a verdict. Every other one is a gate."""
+ENDS = frozenset(("SessionEnd", "sessionEnd", "session.ended"))
+"""The daemon may long read a transcript then. Told a second time, it would end a session that goes on meanwhile."""
 TAKEN_SECONDS = 2.0
 """How long the harness may take to say what happens, and then the daemon to say that it has heard it."""
 ANSWER_SECONDS = 5.0
@@ -44,6 +46,10 @@ ANSWER_BYTES = 1 << 20
 
 class Failed(Exception):
     """There is no answer. The text says why."""
+
+
+class Late(Failed):
+    """The daemon has the line, and takes longer with it than anybody waits."""
 
 
 class Strict:
@@ -68,10 +74,11 @@ def main(harness: str, event: str, mode: str, wait: str, data: str) -> int:
     line = b'{"payload":' + received() + words  # ours stand behind the payload: of two equal keys, the last one counts
     try:
         code, out, err = asked(data, line + b"}\n", float(wait) if gate else 0.0)
-    except (Failed, OSError):
+    except (Failed, OSError) as error:
         if gate:
             raise
-        spooled(data, line + b',"seen":%s}\n' % quoted(moment()).encode())
+        if type(error) is not Late or event not in ENDS:
+            spooled(data, line + b',"seen":%s}\n' % quoted(moment()).encode())
         return 0
     if mode == "observe":
         return 0
@@ -111,7 +118,12 @@ def asked(data: str, line: bytes, wait: float) -> tuple[int, str, str]:
         first, newline, rest = buffer.partition(b"\n")
         if not newline:
             connection.settimeout(max(0.001, end - time.monotonic()))
-            part = connection.recv(1 << 16)
+            try:
+                part = connection.recv(1 << 16)
+            except TimeoutError:
+                if taken:
+                    raise Late("pmagent's daemon takes too long") from None
+                raise
             buffer += part
             if not part or len(buffer) > ANSWER_BYTES:
                 raise Failed("pmagent's daemon went away before its answer")
@@ -136,9 +148,14 @@ def spooled(data: str, line: bytes) -> None:
         pass
     name = f"{folder}/{time.time_ns():020d}-{posix.getpid()}"
     file = posix.open(name + ".new", posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL | posix.O_CLOEXEC, 0o600)
-    written(file, line)
-    posix.close(file)
-    posix.rename(name + ".new", name + ".json")
+    try:
+        written(file, line)
+        posix.rename(name + ".new", name + ".json")
+    except OSError:  # the disk is full: half a line is nobody's
+        posix.unlink(name + ".new")
+        raise
+    finally:
+        posix.close(file)
 
 
 def moment() -> str:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,12 +19,14 @@ from pmagent.actors.guests.paths import BadRule
 from pmagent.contracts.guest_calls import Answer, Label, Layer, LayerName, Policy, Rule, Shape, When
 from pmagent.contracts.shape import Misfit, fit
 from pmagent.contracts.text import BadText, decoded, from_yaml
+from pmagent.events.atomic import read_plain
 from pmagent.events.errors import PmagentError
 from pmagent.guests import cedar
-from pmagent.workspace.layout import POLICY
+from pmagent.guests.harnesses import settings_files
+from pmagent.workspace.layout import POLICY, POLICY_BYTES_MAX
 
 FILE: Final = POLICY
-BYTES_MAX: Final = 256 * 1024
+BYTES_MAX: Final = POLICY_BYTES_MAX
 RULES_MAX: Final = 2000
 TEMPLATES: Final = Path(__file__).with_name("templates")
 _ANSWERS: Final[tuple[Answer, ...]] = ("deny", "ask", "allow")
@@ -66,7 +69,7 @@ def read_policy(workspace: Path, session: Sequence[Rule] = (), environ: Mapping[
     nothing is raised. ``session``: rules that operators made for a while."""
     home = environ.get("HOME", "")
     layers = [
-        built_in(environ),
+        built_in(environ, workspace),
         _layer("user", user_file(environ), home),
         _layer("project", workspace / FILE, home),
     ]
@@ -83,8 +86,10 @@ def policy_in_force(workspace: Path, session: Sequence[Rule] = ()) -> Policy:
     from pmagent.workspace.trust import unaccepted_policies
 
     policy = read_policy(workspace, session)
+    sums = {one.path: one.sha256 for one in policy.layers if one.name == "project" and one.sha256}
     try:
-        refused = {str(workspace / name): "is not accepted" for name in unaccepted_policies(workspace)}
+        read = {os.path.relpath(path, workspace): digest for path, digest in sums.items()}
+        refused = {str(workspace / name): "is not accepted" for name in unaccepted_policies(workspace, read)}
     except (PmagentError, OSError) as error:
         refused = {layer.path: f"cannot be accepted: {error}" for layer in policy.layers if layer.name == "project"}
     if not refused:
@@ -129,9 +134,10 @@ def _layer(name: LayerName, path: Path | None, home: str) -> Layer:
     if path is None:
         return Layer(name=name)
     try:
-        raw = path.read_bytes()
+        raw = read_plain(path, BYTES_MAX)
     except FileNotFoundError:
-        return Layer(name=name, path=str(path))
+        problem = f"{path} is a link that leads nowhere" if path.is_symlink() else ""
+        return Layer(name=name, path=str(path), problem=problem)
     except OSError as error:
         return Layer(name=name, path=str(path), problem=f"{path} cannot be read: {error.strerror}")
     digest = sha256(raw).hexdigest()
@@ -247,6 +253,11 @@ _HOME_SETTINGS: Final = (
     ".config/opencode/**", ".config/github-copilot/**",
 )  # fmt: skip
 _MACHINE_SETTINGS: Final = ("/etc/claude-code", "/etc/codex", "/etc/gemini-cli", "/etc/cursor")
+_RUNNING: Final = (
+    ".claude/skills/**", ".claude/commands/**", ".claude/agents/**", ".claude/plugins/**", ".agents/**",
+    ".gemini/commands/**", ".gemini/extensions/**", ".cursor/mcp.json", ".vscode/mcp.json",
+)  # fmt: skip
+"""Files that may hold hooks, servers, or commands of a prompt (``!`...```), which a harness runs without asking us."""
 _ACTING: Final = (
     "approvals approve", "approvals reject", "connect", "disconnect", "trust", "resume", "operators", "policy init",
     "policy import", "log adopt", "init", "prune", "down", "daemon", "oa permit", "pla approve", "guest",
@@ -258,9 +269,11 @@ _READING_WEB: Final = (
 )  # fmt: skip
 
 
-def built_in(environ: Mapping[str, str]) -> Layer:
-    """The rules that no file can take away: pmagent's own files and commands, and the settings of the harnesses."""
-    home, config = environ.get("HOME", ""), config_folder(environ)
+def built_in(environ: Mapping[str, str], workspace: Path) -> Layer:
+    """The rules that no file can take away: pmagent's own files and commands, and the settings of the harnesses, also
+    where links lead that stand in their place, as the tools for dotfiles make them."""
+    home = environ.get("HOME") or os.path.expanduser("~")  # of a daemon that was started without it, too
+    config = config_folder(environ)
     state = environ.get("XDG_STATE_HOME", "") or (f"{home}/.local/state" if home else "")
     own = ["Edit(**/.pmagent/**)", "Read(**/.pmagent/data/key)", *(f"Edit(/{one}/pmagent/**)" for one in (config, state)
                                                                   if one.startswith("/"))]  # fmt: skip
@@ -270,6 +283,8 @@ def built_in(environ: Mapping[str, str]) -> Layer:
         settings += [f"Edit(/{home.rstrip('/')}/{one})" for one in (*_SETTINGS[:3], *_HOME_SETTINGS)]
     if (given := environ.get("CLAUDE_CONFIG_DIR", "")).startswith("/"):
         settings.append(f"Edit(/{given.rstrip('/')}/settings.json)")
+    own += _led_to((*policy_files(workspace, environ), *cedar_files(workspace, environ)))
+    settings += _led_to(settings_files(workspace, environ))
     rules = [
         *_named("pmagent-files", own, "deny", "pmagent's own log, settings and keys"),
         *_named("harness-settings", settings, "deny", "settings of the agent's own program, and its hooks"),
@@ -278,10 +293,17 @@ def built_in(environ: Mapping[str, str]) -> Layer:
         *_named("agents", [f"Bash({one} *)" for one in _AGENTS], "ask", "it starts an agent that may not be gated"),
         *_named("ends-processes", [f"Bash({one} *)" for one in _ENDING], "ask", "it may end the daemon"),
         *_named("mcp-servers", ["Edit(./.mcp.json)"], "ask", "it starts programs"),
+        *_named("runs-unasked", [f"Edit(**/{one})" for one in _RUNNING], "ask", "commands in it run unasked"),
     ]  # fmt: skip
     seen = _named("from-outside", _READING_WEB, None, "")
     rules += (msgspec.structs.replace(one, label="untrusted") for one in seen)
     return Layer(name="built-in", rules=rules)
+
+
+def _led_to(files: Iterable[Path]) -> list[str]:
+    """Rules for what files are, where a link on the way leads elsewhere."""
+    found = ((os.path.realpath(one), str(one)) for one in files)
+    return [f"Edit(/{glob.escape(real)})" for real, path in found if real != path]
 
 
 def _named(name: str, matches: Iterable[str], answer: Answer | None, reason: str) -> list[Rule]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import os
-import stat
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -15,6 +14,7 @@ import msgspec
 from pmagent.clean import clean_block
 from pmagent.contracts.guest_calls import Layer, LayerName, Policy
 from pmagent.contracts.text import decoded
+from pmagent.events.atomic import read_plain
 from pmagent.events.errors import PmagentError
 from pmagent.events.event import time_after
 from pmagent.events.store import LogStore
@@ -91,11 +91,8 @@ def _difference(before: str, after: str) -> Iterator[tuple[str, str]]:
 def raw_of(path: Path) -> bytes | None:
     """The file's bytes; None: there is none. Raises BadEdit."""
     try:
-        with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-            if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                return file.read(BYTES_MAX + 1)
+        return read_plain(path, BYTES_MAX, os.O_NOFOLLOW)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise BadEdit(f"{path} cannot be read: {error.strerror}", ELSEWHERE) from error
-    raise BadEdit(f"{path} is no plain file", ELSEWHERE)

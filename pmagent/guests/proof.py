@@ -31,29 +31,37 @@ def held(
     store: LogStore, harness: str, session: str, transcript: str, digest: Callable[[Asked], str], first: int = 1
 ) -> Proof:
     """The session of the log, from its ``first`` position on, held against the file ``transcript`` ("": the harness
-    keeps none). A call counts as seen
-    when it was asked under its own id; one whose hook was told no id, when as many of the same ``digest`` were asked. A
-    line that is not understood makes it unreadable."""
+    keeps none, or the file is that of other sessions). A call counts as seen when it was asked under its own id; one
+    whose hook was told no id, when as many of the same ``digest`` were asked. A line that is not understood makes it
+    unreadable, and so does a call that was asked under an id that it does not know: it is not whole then."""
     if not transcript or harness not in transcripts.READERS:
         return Proof("none")
     path = Path(transcript)
     try:
         if not path.is_file():
             return Proof("none")
-        asked = list[Asked]()
+        asked, named = list[Asked](), False
         for _, heard in transcripts.entries(harness, path):
             if isinstance(heard, Unheard):
                 return Proof("unreadable")
-            if isinstance(heard, Asked) and session_of(heard.session) == session:  # a path may lead to another's
+            if session_of(heard.session) != session:  # a path may lead to another's
+                continue
+            named = True
+            if isinstance(heard, Asked):
                 asked.append(heard)
     except OSError:
         return Proof("unreadable")
+    if not named:
+        return Proof("none")
+    told = {(one.agent, one.call) for one in asked}
     known, folders, unnamed = set[tuple[str, str]](), dict[str, None](), Counter[str]()
     for one in _asked(store, session, first):
         known.add((one.facts.agent, one.call))
         if not one.call:
             folders[one.facts.cwd] = None
             unnamed[one.digest] += 1
+        elif (one.facts.agent, one.call) not in told:
+            return Proof("unreadable")
     return Proof("read", len(asked), [one for one in asked if (one.agent, one.call) not in known
                                       and not _taken(one, folders, unnamed, digest)])  # fmt: skip
 

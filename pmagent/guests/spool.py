@@ -15,6 +15,7 @@ import anyio
 import anyio.to_thread
 import structlog
 
+from pmagent.events.atomic import read_plain
 from pmagent.events.errors import PmagentError
 from pmagent.guests import dialects
 from pmagent.guests.gate import Gate
@@ -71,5 +72,4 @@ def _waiting(folder: Path) -> list[Path]:
 
 
 def _content(file: Path) -> bytes:
-    with file.open("rb") as opened:
-        return opened.read(FILE_BYTES_MAX + 1).removesuffix(b"\n")
+    return read_plain(file, FILE_BYTES_MAX, os.O_NOFOLLOW).removesuffix(b"\n")

@@ -151,7 +151,8 @@ def settings(harness: str, mode: Mode, wait: int, relay: str) -> Iterator[tuple[
             made = harnesses.settings(harness, mode, wait, hook)
             yield path, msgspec.json.encode({**made, "hooksConfig": {"enabled": True}})
         case "claude":
-            yield path, msgspec.json.encode(harnesses.settings(harness, mode, wait, hook))
+            text = harnesses.merged(None, harness, mode, wait, hook)
+            yield path, (harnesses.managed(text) if mode == "enforce" else text).encode()
 
 
 def _real(paths: Sequence[str]) -> tuple[str, ...]:

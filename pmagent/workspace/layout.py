@@ -22,6 +22,7 @@ GITIGNORE: Final = b"*\n!.gitignore\n!config.toml\n!policy.yaml\n!policy.cedar\n
 
 POLICY: Final = f"{FOLDER}/policy.yaml"
 """The rules by which calls of guests are judged; ``policy.cedar`` may lie beside it."""
+POLICY_BYTES_MAX: Final = 256 * 1024
 
 _REPOSITORY: Final = {
     "HEAD": b"ref: refs/heads/none\n",

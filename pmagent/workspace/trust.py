@@ -24,12 +24,13 @@ from pmagent.actors.orchestra.planning.config import FILE as RUNS_FILE
 from pmagent.actors.orchestra.planning.config import read_config
 from pmagent.clean import clean_line
 from pmagent.contracts.orchestra_config import OrchestraConfig
+from pmagent.events.atomic import read_plain
 from pmagent.events.errors import PmagentError
 from pmagent.events.user_state import ACCEPTED, VARIABLE
 from pmagent.orchestra.paths import normalized
 from pmagent.orchestra.request import DEFAULTS, of_workspace
 from pmagent.service.log_files import shown
-from pmagent.workspace.layout import POLICY
+from pmagent.workspace.layout import POLICY, POLICY_BYTES_MAX
 from pmagent.workspace.settings import FILE, Resolved, Settings, raw_of, resolve, settings_table
 from pmagent.workspace.user_registry import Registry
 
@@ -175,12 +176,12 @@ def require_accepted(workspace: Path) -> None:
     _require(workspace, offer(workspace))
 
 
-def unaccepted_policies(workspace: Path) -> list[str]:
-    """The policy files of the workspace that this user has not accepted as they are. Raises RegistryUnusable,
-    OSError."""
+def unaccepted_policies(workspace: Path, sums: Mapping[str, str]) -> list[str]:
+    """Those of the workspace's policy files that this user has not accepted with these SHA-256 sums. Whoever goes by a
+    file gives the sum of what it has read: the file may be another one by now. Raises RegistryUnusable, OSError."""
     accepted = Registry().read(ACCEPTED, workspace, Accepted)
     known = accepted.powers.items if accepted is not None else []
-    return [name for name, item in _of_policies(_policies(workspace)).items() if item not in known]
+    return [name for name in POLICIES if name in sums and _of_policy(name, sums[name]) not in known]
 
 
 def accept_policy(workspace: Path, text: bytes) -> None:
@@ -272,12 +273,17 @@ def _raws(workspace: Path) -> dict[str, bytes]:
 
 def _policies(workspace: Path) -> dict[str, bytes]:
     """The policy files that are there."""
-    return {name: (workspace / name).read_bytes() for name in POLICIES if (workspace / name).is_file()}
+    return {
+        name: read_plain(workspace / name, POLICY_BYTES_MAX) for name in POLICIES if (workspace / name).is_file()
+    }  # fmt: skip
 
 
 def _of_policies(raws: Mapping[str, bytes]) -> dict[str, str]:
-    return {name: f"agents: may do what {name} says, sha256 {sha256(raws[name]).hexdigest()[:16]}"
-            for name in POLICIES if name in raws}  # fmt: skip
+    return {name: _of_policy(name, sha256(raws[name]).hexdigest()) for name in POLICIES if name in raws}
+
+
+def _of_policy(name: str, digest: str) -> str:
+    return f"agents: may do what {name} says, sha256 {digest[:16]}"
 
 
 def _settings_raw(workspace: Path) -> bytes:

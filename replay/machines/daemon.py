@@ -96,6 +96,8 @@ class Daemon(Process):
 
     def _obey(self, actions: Sequence[Action]) -> None:
         for action in actions:
+            if not self.alive:  # what it found out has ended it
+                return
             match action:
                 case Read(sent):
                     self.ask(0, None, lambda answer, sent=sent: self._saw(answer, sent))  # type: ignore[misc]
@@ -105,7 +107,7 @@ class Daemon(Process):
                         lambda answer, sent=sent: self._took(answer, sent),  # type: ignore[misc]
                     )
                 case Renew(epoch, sent) | Release(epoch, sent):
-                    statement = sql.renew(epoch, released=isinstance(action, Release))
+                    statement = sql.renew(epoch, self.name, released=isinstance(action, Release))
                     self.ask(0, statement, lambda answer, sent=sent: self._renewed(answer, sent))  # type: ignore[misc]
                 case Hold(_, raised):
                     self._hold(raised)

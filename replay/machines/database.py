@@ -264,12 +264,12 @@ def append(epoch: int, entry: Entry) -> Statement:
     return run
 
 
-def renew(epoch: int, *, released: bool = False) -> Statement:
-    """Renew the lease of ``epoch``, or mark the log as released."""
+def renew(epoch: int, holder: str, *, released: bool = False) -> Statement:
+    """Renew the lease of ``epoch``, or mark the log as released, unless another one took it in this history."""
 
     def run(node: Node) -> Change | None:
         head = node.local.head
-        return Change(0, _renewed(head, released=released)) if head.epoch == epoch else None
+        return Change(0, _renewed(head, released=released)) if (head.epoch, head.holder) == (epoch, holder) else None
 
     return run
 

@@ -318,3 +318,21 @@ def test_a_holder_that_is_gone_without_a_word_is_waited_for_and_then_followed(
     assert sum(asked) >= 30
     assert taken is not None
     assert (taken.why, taken.previous) == ("expired", "pid 7 on elsewhere, daemon")
+
+
+def test_an_epoch_that_another_one_holds_in_another_history_is_not_renewed(three: Cluster, log: PostgresLog) -> None:
+    """A promotion that lost the take-over of one holder, and then saw one of another: both hold an epoch of that
+    number, and the first one must not take the other's lease for its own."""
+    with log.lease("tests") as lease:
+        storage = lease.open()
+        begun(storage)
+        storage.close()
+    address, expected = Address(*log.place.split("#")), log.age()[0]
+    hold = Hold(address, Claim("token", "elsewhere", "pid 7 on elsewhere, daemon", "", replicated=True))
+    hold.take(expected)
+    hold.close()
+    assert hold.renew(), "on another connection"
+    three.a.sql(f"UPDATE pm.log SET token = 'of another one' WHERE name = '{address.log}'")
+    hold.close()
+    assert not hold.renew()
+    hold.close()

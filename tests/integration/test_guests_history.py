@@ -78,6 +78,7 @@ def test_what_if_says_what_each_rule_would_have_decided(workspace: Path, tmp_pat
     later = pmagent(workspace, "what-if", "--policy", str(policy), "--since", "1s", "--format", "json")
     assert later.document["calls"] == 0
     assert pmagent(workspace, "what-if", "--policy", "/nowhere").code == 2
+    assert pmagent(workspace, "what-if", "--since", "99999999999d").code == 2
     policy.write_text("version: 2\n")
     assert pmagent(workspace, "what-if", "--policy", str(policy)).code == 2
 

@@ -94,6 +94,19 @@ def test_it_works_behind_the_wall_under_the_gate(here: Place, harness: str) -> N
     assert HOST in {contact.host for contact in over.contacts if contact.verdict == "allowed"}
 
 
+@of("claude")
+def test_behind_the_wall_prompts_run_no_commands_by_themselves(here: Place, harness: str) -> None:
+    """No hook is told of those: outside of it, only what writes such prompts is asked about."""
+    skill = here.workspace / ".claude/skills/sk/SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("---\nname: sk\ndescription: d\n---\nHere: !`touch ran.txt`\n")
+    here.policy("allow Skill")
+    here.start()
+    walled(here, harness, [["Skill", {"skill": "sk"}]], "done")
+    assert [one.answer for one in here.events("guest.call_decided")] == ["allow"]
+    assert not (here.workspace / "ran.txt").exists()
+
+
 @TWO
 def test_what_the_policy_lets_it_try_the_wall_keeps_it_from(here: Place, harness: str) -> None:
     """It may run a script that switches hooks off, reads the log, ends the daemon and reaches another host."""

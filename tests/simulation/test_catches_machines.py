@@ -57,10 +57,10 @@ ALONE = "still acts|may act|starts twice|its box acts on|acts already"
 PLANTED: dict[str, tuple[str, frozenset[str] | None, list[tuple[Any, ...]]]] = {
     # what the failure says, what strikes, and where what is exchanged for what
     "the lease counts from the answer": (ALONE, DAEMONS, [
-        (Lease, "answered", "self.term.renewed(sent)", "self.term.renewed(now)"),
+        (Lease, "answered", "self._renewed(sent, now)", "self._renewed(now, now)"),
     ]),
     "a raise of the epoch counts from its answer": (ALONE, DAEMONS, [
-        (Lease, "_hold", "self.term.renewed(sent)", "self.term.renewed(now)"),
+        (Lease, "_hold", "self._renewed(sent, now)", "self._renewed(now, now)"),
     ]),
     "who watches a lease adds no margin": (ALONE, None, [
         (Sighting, "over_at", " + length // PARTS", " - length // PARTS"),

@@ -188,6 +188,7 @@ class PatroniCluster:
         leader = self.leader()
         self.sql(leader, f"CREATE ROLE {WRITER} LOGIN; CREATE ROLE {HANDS} LOGIN")
         self._prepare(leader)
+        until(lambda: bool(self.sql(leader, "SHOW synchronous_standby_names")), "commits wait for a standby")
 
     def _start_etcd(self) -> None:
         host = self.hosts["etcd"]

@@ -49,7 +49,7 @@ class Project:
 
     def with_rules(self, text: str) -> Policy:
         """The policy of pmagent's own rules and these."""
-        own = built_in({"HOME": str(self.home)})
+        own = built_in({"HOME": str(self.home)}, self.root)
         return policy_of([own, Layer(name="user"), rules_of(text, "project", "policy.yaml", str(self.home))])
 
     def call(self, tool: str, **tool_input: Any) -> Call:

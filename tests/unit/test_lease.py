@@ -45,6 +45,17 @@ def test_a_late_acknowledgement_starts_nothing() -> None:
     assert not lease.live(at(60))
 
 
+def test_a_lease_that_passed_unnoticed_says_so_before_it_is_live_again() -> None:
+    """A process that stood still may ask at 28 whether it is live, and hold what it wanted to start; then the answer
+    comes, ahead of the timer."""
+    lease = holder()
+    assert lease.append(at(20))
+    assert not lease.live(at(28))
+    assert [one for one in lease.answered(at(20), at(28)) if isinstance(one, Lapse | Act)] == [Lapse(over=False), Act()]
+    assert lease.append(at(29))
+    assert [one for one in lease.answered(at(29), at(60)) if isinstance(one, Lapse | Act)] == [Lapse(over=True)]
+
+
 def test_an_answer_to_something_else_changes_nothing() -> None:
     lease = holder()
     assert lease.append(at(5))

@@ -118,6 +118,16 @@ def test_each_judge_has_a_measure_of_evidence_that_the_others_do_not_cite() -> N
     assert "at src/kitchen.py:7." in said["TechLead"].argument
 
 
+def test_results_that_no_test_checks_are_no_five_for_whoever_asks_for_more_than_their_existence() -> None:
+    raw = dimension("outcome.delivered", "outcome.unused")
+    said = judged(raw, item("outcome.delivered"))
+    assert scores(said) == (4, 5, 4)
+    assert "and no more: no test imports the files in which it stands (kitchen#2)" in said["Prosecutor"].argument
+    assert scores(judged(raw, item("outcome.delivered"), around("repo.tested", "1 of 2"))) == (5, 5, 5)
+    assert scores(judged(raw, item("outcome.delivered"), around("repo.tested", "0 of 2"))) == (4, 5, 4)
+    assert scores(judged(raw, item("outcome.delivered", found=False))) == (1, 1, 1)
+
+
 def test_half_of_it_is_a_three() -> None:
     half = [item(goal, found=place < 2) for place, goal in enumerate(GRAPH)]
     assert scores(judged(dimension(*GRAPH), *half)) == (3, 3, 3)

@@ -31,6 +31,18 @@ def found(folder: Path, harness: str = "claude") -> dict[tuple[str, str], Defini
     return {(one.kind, one.name.split(" ")[0]): one for one in read(harness, folder / "w", environ, OURS)}
 
 
+@each("text,runs", [
+    ("---\nname: x\n---\nNow: !`date` and", "!`date`"), ("---\nhooks:\n  Stop: []\n---\n", "hooks:"),
+    ("---\nname: x\n---\n```!\ndate\n```\n", "```!"), ("---\nname: x\n---\nhooks are `fine`!\n", None),
+])  # fmt: skip
+def test_prompts_that_run_something_are_hooks_of_others(tmp_path: Path, text: str, runs: str | None) -> None:
+    for path in ("w/.claude/skills/x/SKILL.md", "w/.claude/commands/x.md", "home/.claude/agents/x.md"):
+        written(tmp_path / path, text)
+    made = read("claude", tmp_path / "w", {"HOME": str(tmp_path / "home")}, OURS)
+    told = [(one.kind, one.name, one.text) for one in made]
+    assert told == ([] if runs is None else [("hook", "in the prompt x", runs)] * 3)
+
+
 def test_servers_hooks_plugins_and_rules_are_found_and_ours_are_not(tmp_path: Path) -> None:
     home, workspace = tmp_path / "home", tmp_path / "w"
     server = {"command": "npx", "args": ["-y", "weather"], "env": {"KEY": "secret"}}

@@ -177,6 +177,14 @@ def test_an_event_that_only_tells_goes_to_the_spool_in_enforce_too(tmp_path: Pat
     refused(run(tmp_path, event="SomethingNew"))
 
 
+def test_the_end_of_a_session_is_told_once(tmp_path: Path, quick: Path) -> None:
+    """A daemon that has taken it may read a long transcript; one that has gone is told again."""
+    for close, number in ((False, 0), (True, 1)):
+        with serving(tmp_path, TAKEN, close=close):
+            ended = run(tmp_path, event="SessionEnd", file=quick)
+        assert (ended.code, len(ended.spool)) == (0, number)
+
+
 def test_every_event_that_is_asked_for_is_a_gate_or_only_tells() -> None:
     events = {event for listed in EVENTS.values() for event in listed}
     assert events & GATES == events - TOLD

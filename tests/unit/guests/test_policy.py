@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -16,11 +17,11 @@ from pmagent.actors.guests.judge import judge
 from pmagent.contracts.guest_calls import Call, Command, Layer, Rule, Situation
 from pmagent.events.errors import PmagentError
 from pmagent.guests import facts
-from pmagent.guests.policy import BadPolicy, policy_of, read_policy, rules_of, template
+from pmagent.guests.policy import BadPolicy, policy_in_force, policy_of, read_policy, rules_of, template
 from pmagent.guests.rule_import import READERS
 from tests.support.cases import each
 from tests.support.commands import PMAGENT, SECONDS, clean_environment, spawn
-from tests.support.policies import NORMAL, Project
+from tests.support.policies import NORMAL, Project, write_policy
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +44,8 @@ CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("Edit", {"file_path": "src/../.pmagent/policy.yaml"}, "deny"),
     ("Edit", {"file_path": ".PMAGENT/config.toml"}, "deny"),
     ("Read", {"file_path": ".pmagent/data/key"}, "deny"), ("Write", {"file_path": ".mcp.json"}, "ask"),
+    ("Write", {"file_path": ".claude/skills/x/SKILL.md"}, "ask"), ("Edit", {"file_path": ".claude/agents/x.md"}, "ask"),
+    ("Bash", {"command": "cp src/app.py .claude/commands/x.md"}, "ask"),
     ("MultiEdit", {"file_path": "src/app.py"}, "allow"), ("NotebookEdit", {"notebook_path": "a.ipynb"}, "allow"),
     ("Grep", {"pattern": "x"}, "allow"), ("Grep", {"pattern": "x", "path": "/srv"}, "ask"),
     ("Glob", {"pattern": "**/*.py"}, "allow"),
@@ -376,3 +379,57 @@ def test_a_policy_that_came_with_the_repository_counts_when_it_was_accepted(tmp_
     path.with_suffix(".cedar").unlink()
     path.write_text("version: 1\nallow: [Bash, Edit]\n")
     assert code("policy", "explain", "touch x") == 1
+
+
+def test_a_link_that_leads_nowhere_is_not_as_good_as_no_policy(tmp_path: Path) -> None:
+    (tmp_path / ".pmagent").mkdir()
+    assert not any(one.problem for one in policy_in_force(tmp_path).layers)
+    (tmp_path / ".pmagent/policy.yaml").symlink_to(tmp_path / "gone.yaml")
+    assert any("nowhere" in one.problem for one in policy_in_force(tmp_path).layers)
+
+
+@each("made", [os.mkfifo, lambda path: path.symlink_to("/dev/null")])
+def test_what_is_no_plain_file_is_no_policy_and_is_not_waited_for(tmp_path: Path, made: Callable[[Path], None]) -> None:
+    """A pipe would hold up every verdict for ever, and a device would fill the memory."""
+    (tmp_path / ".pmagent").mkdir()
+    for name in ("policy.yaml", "policy.cedar"):
+        made(tmp_path / ".pmagent" / name)
+    layers = [one for one in policy_in_force(tmp_path).layers if one.name == "project"]
+    assert ["no plain file" in one.problem for one in layers] == [True, True]
+
+
+def test_an_accepted_policy_is_the_one_that_was_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever puts the accepted file back, right behind the reading of another one, gains nothing."""
+    write_policy(tmp_path, accepted := "version: 1\n")
+
+    def raced(*given: Any) -> Any:
+        found = read_policy(*given)
+        (tmp_path / ".pmagent/policy.yaml").write_text(accepted)
+        return found
+
+    (tmp_path / ".pmagent/policy.yaml").write_text("version: 1\nallow: ['*']\n")
+    monkeypatch.setattr("pmagent.guests.policy.read_policy", raced)
+    project = policy_in_force(tmp_path).layers[2]
+    assert ("not accepted" in project.problem, project.rules) == (True, [])
+
+
+@each("linked,target", [
+    ("w/.claude/settings.json", "w/dot/claude[1].json"), ("home/.claude", "w/dot"), ("home/.codex/config.toml", "w/c"),
+    ("home/.config/pmagent", "w/dot"), ("w/.gemini/settings.json", "w/g.json"),
+])  # fmt: skip
+def test_settings_that_are_links_are_refused_where_they_lead(tmp_path: Path, linked: str, target: str) -> None:
+    """An agent that may write its workspace's files would else switch its own hooks off, or allow itself everything."""
+    link, real = tmp_path / linked, tmp_path / target
+    for made in (link.parent, tmp_path / "w/.pmagent", tmp_path / "w/dot"):
+        made.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(real)
+    file = real / ("settings.json" if linked.endswith("claude") else "policy.yaml") if real.is_dir() else real
+    workspace = tmp_path / "w"
+    write_policy(workspace, "version: 1\nallow: ['Edit(./**)']\n")
+    found = read_policy(workspace, (), {"HOME": str(tmp_path / "home")})
+
+    def verdict(path: Path) -> str:
+        call = facts.look("claude", "s", "", "", "Write", {"file_path": str(path)}, "", str(workspace), str(workspace))
+        return judge(call, found, NORMAL).answer
+
+    assert (verdict(file), verdict(workspace / "src.py")) == ("deny", "allow")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from hashlib import sha256
 from pathlib import Path
 
@@ -72,7 +73,19 @@ def test_calls_of_another_session_are_not_this_ones(tmp_path: Path, harness: str
     file, = sessions(harness, FOLDER / harness)
     assert proven(tmp_path, harness, 1).unseen
     found = held(Layout(tmp_path).store, harness, "mine", str(file), digest)
-    assert (found.transcript, found.calls, found.unseen) == ("read", 0, [])
+    assert (found.transcript, found.calls, found.unseen) == ("none", 0, [])
+
+
+@each("harness", ["claude", "codex"])
+def test_a_transcript_without_calls_that_were_asked_proves_nothing(tmp_path: Path, harness: str) -> None:
+    file, = sessions(harness, FOLDER / harness)
+    first, *others = file.read_bytes().splitlines(keepends=True)
+    mark = b"tool_use" if harness == "claude" else b"_call"
+    shortened = tmp_path / file.name
+    shortened.write_bytes(first + b"".join(line for line in others if mark not in line))
+    assert proven(tmp_path / "w", harness, 0, shortened).transcript == "unreadable"
+    shortened.write_bytes(b"")
+    assert proven(tmp_path / "e", harness, 0, shortened).transcript == "none"
 
 
 def test_without_a_transcript_nothing_is_proven(tmp_path: Path) -> None:
@@ -84,7 +97,8 @@ def test_without_a_transcript_nothing_is_proven(tmp_path: Path) -> None:
 
 def test_only_the_last_line_may_be_broken(tmp_path: Path) -> None:
     file, = sessions("claude", FOLDER / "claude")
-    broken = tmp_path / "t.jsonl"
+    broken = tmp_path / file.name
+    shutil.copytree(file.with_suffix(""), broken.with_suffix(""))  # of its subagents
     broken.write_bytes(file.read_bytes() + b'{"type":"assistant","message":{"content":[{"type":"tool_use"')
     assert proven(tmp_path / "w", "claude", 0, broken).transcript == "read"
     broken.write_bytes(broken.read_bytes() + b"\n" + file.read_bytes())

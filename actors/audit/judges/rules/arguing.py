@@ -135,7 +135,11 @@ def _limited(judge: Judge, said: Said) -> str:
     if limit is None or said.score != limit:
         return ""
     cause = next(one for one in said.counted if (judge, limit) in one.limits)
-    why = ": the rules do not read descriptions" if cause.unread else f" beside {cause.goal.title}"
+    why = ": no test imports the files in which it stands"
+    if cause.unread:
+        why = ": the rules do not read descriptions"
+    elif cause.goal.kind == "flaw":
+        why = f" beside {cause.goal.title}"
     return f", and no more{why} ({cause.key})"
 
 

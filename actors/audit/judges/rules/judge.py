@@ -59,10 +59,10 @@ def opinion(brief: Brief) -> JudicialOpinion:
     """The judge's opinion. Raises NodeFailed where the evidence holds nothing to judge by: none is invented."""
     dimension = dimension_of(brief.dimension)
     keyed = {key_of(dimension.id, number): one for number, one in enumerate(brief.evidence, 1)}
-    counted = items(dimension, keyed.items())
+    around = surroundings(keyed.items())
+    counted = items(dimension, keyed.items(), tested=TESTED in around and around[TESTED][1] > 0)
     if not has_ground(dimension, counted, brief.evidence):
         raise NodeFailed("evidence", f"the evidence for {dimension.id} holds nothing that the rules can weigh")
-    around = surroundings(keyed.items())
     own = _OWN.get(brief.judge, "")
     scopes = [
         *([around[own][0]] if own in around else []),

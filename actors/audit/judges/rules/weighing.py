@@ -88,10 +88,12 @@ class Measure(NamedTuple):
     limits: dict[Judge, int]
 
 
-def items(dimension: Dimension, keyed: Iterable[tuple[str, Evidence]]) -> list[Item]:
+def items(dimension: Dimension, keyed: Iterable[tuple[str, Evidence]], *, tested: bool) -> list[Item]:
     """The items of the evidence that count, in its order: assets, found or not, and flaws that were found; not what
-    nobody could look at, and not what only describes."""
+    nobody could look at, and not what only describes. ``tested``: tests import some of the files in which it stands."""
     found = [item for key, evidence in keyed if (item := _item(dimension, key, evidence)) is not None]
+    if not tested:
+        found = [one._replace(limits=tuple(one.goal.untested.items())) if one.goal.untested else one for one in found]
     if any(one.weight for one in found if one.goal.kind == "asset"):
         return [one for one in found if one.weight]
     # nothing but names that the rubric quotes: then these count
