@@ -8,15 +8,17 @@ from pmagent.edge import Command, Commands, Edge, Operation, Section
 
 CORE: Final = Edge(
     alerts="pmagent.service.alerts:tell",
-    services=("pmagent.service.host:fail_with_log", "pmagent.console.supervisor:supervise_console",
-              "pmagent.service.inbox:serve_far"),
+    services=("pmagent.service.host:fail_with_log", "pmagent.service.inbox:serve_far"),
     operations={
         "status": Operation(
             perform="pmagent.service.operations:status", alone="pmagent.service.operations:status_alone", looks=True,
             quick="pmagent.service.operations:status_now", far=True,
         ),
-        "figures": Operation(perform="pmagent.service.operations:figures"),
-        "settings": Operation(perform="pmagent.service.operations:settings"),
+        "ping": Operation(perform="pmagent.service.operations:ping", quick="pmagent.service.operations:pong", far=True),
+        "figures": Operation(perform="pmagent.service.operations:figures", far=True),
+        "settings": Operation(
+            perform="pmagent.service.operations:settings", alone="pmagent.service.operations:settings_alone", looks=True
+        ),
         "rebuild": Operation(
             perform="pmagent.service.operations:rebuild", alone="pmagent.service.operations:rebuild_alone"
         ),
@@ -26,9 +28,9 @@ CORE: Final = Edge(
         "control.resume": Operation(perform="pmagent.service.control:resume", unwritten=True, again=True, far=True),
         "console.note": Operation(
             perform="pmagent.service.control:note", lowers=True,
-            stops=lambda arguments: arguments.get("what") == "signed_out",
+            stops=lambda arguments: arguments.get("what") == "signed_out", far=True,
         ),
-        "console.checked": Operation(perform="pmagent.service.control:checked"),
+        "console.checked": Operation(perform="pmagent.service.control:checked", far=True),
     },
     views=tuple(
         f"pmagent.console.pages.views.{name}"
@@ -58,11 +60,7 @@ CORE: Final = Edge(
             "Permits that are live, what was refused and why, operators, and the settings that hold.",
             ("pmagent", "doctor"),
         ),
-        Section(
-            99, "help", "/help", "Help", "h",
-            "This page.",
-            ("pmagent", "help"),
-        ),
+        Section(99, "help", "/help", "Help", "h", "This page.", ("pmagent", "help")),
     ),
 )  # fmt: skip
 
@@ -365,8 +363,8 @@ GUESTS: Final = Edge(
             perform="pmagent.guests.operations:approvals", alone="pmagent.guests.operations:approvals_alone",
             looks=True,
         ),
-        "guests.sessions": Operation(perform="pmagent.guests.operations:sessions"),
-        "guests.policy": Operation(perform="pmagent.guests.operations:policy"),
+        "guests.sessions": Operation(perform="pmagent.guests.operations:sessions", far=True),
+        "guests.policy": Operation(perform="pmagent.guests.operations:policy", far=True),
         "guests.written": Operation(
             perform="pmagent.guests.operations:written", alone="pmagent.guests.operations:written_alone", looks=True
         ),

@@ -18,14 +18,16 @@ from pmagent.actors.core.engine import describe_failure
 from pmagent.console.pages.context import PageContext, context_of
 from pmagent.console.pages.rendering import STATIC
 from pmagent.edges import EDGES
-from pmagent.events.errors import CorruptLog, NotFound, PmagentError
+from pmagent.events.errors import NotFound, PmagentError
 from pmagent.exitcodes import Exit
-from pmagent.service.client import DaemonUnreachable
+from pmagent.service.client import DaemonUnreachable, NotFromHere
 
 VIEWS: Final = tuple(view for edge in EDGES for view in edge.views)
 """The modules of pages, each with its ``routes``."""
 
-_STATUS: Final = {Exit.NO: 409, Exit.USAGE: 400, Exit.CORRUPT: 500, Exit.UNREACHABLE: 503, Exit.TIMED_OUT: 504}
+_STATUS: Final = {
+    Exit.NO: 409, Exit.USAGE: 400, Exit.CORRUPT: 500, Exit.UNREACHABLE: 503, Exit.TIMED_OUT: 504, Exit.SECURITY: 403,
+}  # fmt: skip
 
 _log = structlog.get_logger("pmagent")
 
@@ -53,8 +55,8 @@ class Positioned:
         if scope["type"] == "http" and not scope["path"].startswith("/static/"):
             state = scope.setdefault("state", {})
             try:
-                state["position"] = self._context.position()
-            except (CorruptLog, OSError):  # the pages that read it say so
+                state["position"] = await self._context.noted()
+            except (PmagentError, OSError):  # the pages that read it say so
                 state["position"] = 0
         await self._app(scope, receive, send)
 
@@ -68,7 +70,7 @@ async def _failed(request: Request, error: PmagentError) -> Response:
     """An error of ours says what, where and what next; that is what people read here as well."""
     status = 404 if isinstance(error, NotFound) else _STATUS.get(Exit(error.exit_code), 500)
     if isinstance(error, DaemonUnreachable):
-        status = 503
+        status = 501 if isinstance(error, NotFromHere) else 503
     return await _error(request, status, error.message, error.hint)
 
 
@@ -88,5 +90,5 @@ async def _error(request: Request, status: int, what: str, hint: str) -> Respons
 
 _TITLES: Final = {
     400: "Not understood", 403: "Not allowed", 404: "Not found", 405: "Not possible here", 409: "Not as it was",
-    503: "The daemon is not reachable", 504: "No answer in time",
+    501: "Not possible on this machine", 503: "The daemon is not reachable", 504: "No answer in time",
 }  # fmt: skip

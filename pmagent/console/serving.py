@@ -103,7 +103,8 @@ async def serve(workspace: Path, ended: anyio.Event, ready: Callable[[Address], 
     context.paths.prepare()
     listener, address = bound(settings, context.paths)
     with listener, alone_at_localhost(address, settings):
-        streams = Streams(Feed(context.layout.store.reader, context.pulse), ended)
+        far = bool(context.layout.evidence.database)
+        streams = Streams(Feed(context.layout.store.reader, context.pulse, far=far), ended)
         config = uvicorn.Config(
             guarded(context, settings, address, streams), http=_OwnUserOnly, ws="none", lifespan="off", log_config=None,
             access_log=False, server_header=False, proxy_headers=False, timeout_keep_alive=KEEP_ALIVE_SECONDS,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from typing import Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import anyio.to_thread
@@ -14,9 +15,11 @@ import structlog
 from anyio.abc import Process
 
 from pmagent.events.user_state import VARIABLE
-from pmagent.service.host import Host
 from pmagent.workspace.trust import NotAccepted, resolved
 from pmagent.workspace.user_registry import RegistryUnusable
+
+if TYPE_CHECKING:
+    from pmagent.service.host import Host
 
 PAUSES: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
 """Seconds before it is started again, the longer the more often it has ended shortly after its start."""
@@ -28,41 +31,75 @@ LINE_BYTES_MAX: Final = 8192
 _log = structlog.get_logger("pmagent")
 
 
-async def supervise_console(host: Host) -> None:
-    """Keep the console served until cancelled; a console that cannot be served is told of, and is nobody's end."""
-    try:
-        settings = (await anyio.to_thread.run_sync(resolved, host.layout.workspace, os.environ)).settings.console
-    except (NotAccepted, RegistryUnusable) as error:
-        _log.warning("no console is served", reason=error.message, mend=error.hint)
-        return
-    if not settings.enabled:
-        return
-    ended = 0
-    while True:
-        begun = anyio.current_time()
-        code = await _serve_once(host)
-        if anyio.current_time() - begun >= STEADY_SECONDS:
-            ended = 0
-        pause = PAUSES[min(ended, len(PAUSES) - 1)]
-        _log.warning("the console has ended", exit_code=code, again_in_s=pause)
-        await anyio.sleep(pause)
-        ended += 1
+class Supervisor:
+    """Keeps the console of a daemon served, while it stands by, and when it holds the log. ``kept`` is to run as a
+    task, once; a console that cannot be served is told of, and is nobody's end."""
 
+    def __init__(self, workspace: Path) -> None:
+        self._workspace = workspace
+        self._scope = anyio.CancelScope()
+        self._ended = anyio.Event()
+        self._host: Host | None = None
+        self._pid = 0
+        self.begun = False
 
-async def _serve_once(host: Host) -> int:
-    command = [sys.executable, "-I", "-m", "pmagent.console.process", str(host.layout.workspace)]
-    process = await anyio.open_process(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=_environment(),
-        cwd="/",
-    )
-    host.console_pid = process.pid
-    try:
-        await _listen(process)
-        return await process.wait()
-    finally:
-        host.console_pid = 0
-        with anyio.CancelScope(shield=True):
-            await _end(process)
+    def join(self, host: Host) -> None:
+        """``host`` holds the log, and knows its console by its process id from now on."""
+        self._host, host.console_pid = host, self._pid
+
+    async def keep(self) -> None:
+        """Keep it served until cancelled, or ended."""
+        self.begun = True
+        try:
+            with self._scope:
+                await self._keep()
+        finally:
+            self._ended.set()
+
+    async def end(self) -> None:
+        """End it, if it was begun."""
+        self._scope.cancel()
+        if self.begun:
+            await self._ended.wait()
+
+    async def _keep(self) -> None:
+        try:
+            settings = (await anyio.to_thread.run_sync(resolved, self._workspace, os.environ)).settings.console
+        except (NotAccepted, RegistryUnusable) as error:
+            _log.warning("no console is served", reason=error.message, mend=error.hint)
+            return
+        if not settings.enabled:
+            return
+        ended = 0
+        while True:
+            begun = anyio.current_time()
+            code = await self._serve_once()
+            if anyio.current_time() - begun >= STEADY_SECONDS:
+                ended = 0
+            pause = PAUSES[min(ended, len(PAUSES) - 1)]
+            _log.warning("the console has ended", exit_code=code, again_in_s=pause)
+            await anyio.sleep(pause)
+            ended += 1
+
+    async def _serve_once(self) -> int:
+        command = [sys.executable, "-I", "-m", "pmagent.console.process", str(self._workspace)]
+        process = await anyio.open_process(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=_environment(),
+            cwd="/",
+        )
+        self._runs_as(process.pid)
+        try:
+            await _listen(process)
+            return await process.wait()
+        finally:
+            self._runs_as(0)
+            with anyio.CancelScope(shield=True):
+                await _end(process)
+
+    def _runs_as(self, pid: int) -> None:
+        self._pid = pid
+        if self._host is not None:
+            self._host.console_pid = pid
 
 
 async def _end(process: Process) -> None:

@@ -7,6 +7,7 @@ import socket
 import uuid
 from collections.abc import Callable
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -21,6 +22,7 @@ from pmagent.edges import EDGES, OPERATIONS
 from pmagent.events.errors import PmagentError
 from pmagent.events.evidence import requests_of
 from pmagent.events.log import now
+from pmagent.events.store import Holder
 from pmagent.service import liveness
 from pmagent.service.answer import Answer
 from pmagent.service.wire import (
@@ -125,8 +127,11 @@ async def call_daemon(
     Raises DaemonStarting, Unanswered, DaemonUnreachable (HolderGone: asking again, with the same request id, is
     harmless and may succeed), RemoteError (what the daemon met), BadMessage.
     """
-    if layout.evidence.database and (holder := layout.store.holder()).elsewhere and holder.live:
-        return await anyio.to_thread.run_sync(ask_holder, layout.workspace, holder.note, name, arguments, seconds)
+    if layout.evidence.database and (holder := await _holder(layout)).elsewhere:
+        here = name in LOOKING and daemon_listens(layout)  # one that stands by
+        if holder.live and not here:
+            asked = partial(ask_holder, layout.workspace, holder.note, name, arguments, seconds)
+            return await anyio.to_thread.run_sync(asked, abandon_on_cancel=True)
     message = msgspec.json.encode(Request(name, arguments, heartbeat=True)) + b"\n"
     if len(message) > REQUEST_BYTES_MAX:
         raise BadMessage(f"the request is longer than {REQUEST_BYTES_MAX} bytes", "ask for less at once")
@@ -149,10 +154,15 @@ async def call_daemon(
     return Answer(document=reply.document or {}, exit_code=reply.exit_code, warnings=reply.warnings)
 
 
+async def _holder(layout: Layout) -> Holder:
+    return await anyio.to_thread.run_sync(layout.store.holder, abandon_on_cancel=True)
+
+
 def ask_holder(workspace: Path, holder: str, name: str, arguments: dict[str, Any], seconds: float) -> Answer:
     """Have the holder of the log, which is elsewhere, perform an operation; blocking. Raises NotFromHere, RemoteError,
     NotTaken, FarUnknown, BadMessage; Unreachable, DatabaseRefused."""
     known = OPERATIONS.get(name)
+    arguments = {key: value for key, value in arguments.items() if key != "by_secret"}  # it holds on this machine alone
     if known is None or not known.far or any(arguments.get(one) for one in SECRETS):
         raise NotFromHere(f"the log is held by {holder}, and {name} cannot be asked from here", "ask on that machine")
     arguments = {"request": new_request(name), **arguments}

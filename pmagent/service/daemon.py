@@ -35,7 +35,7 @@ from pmagent.service.host import Host, asker, load_parts, open_host
 from pmagent.service.operations import perform
 from pmagent.service.reload import Reloader, has_terminal, values
 from pmagent.service.shapes import work_out_shapes
-from pmagent.service.standby import stand_by
+from pmagent.service.standby import Follower, stand_by
 from pmagent.service.wire import (
     BEAT_SECONDS,
     LOOKING,
@@ -91,52 +91,66 @@ async def _serve(
     reason = ["error"]  # until somebody asks for the end
     on_terminal = has_terminal()
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals, ExitStack() as stack:
-        taken = None
-        if standby:
-            taken = await stand_by(workspace, signals, stack, partial(_follows, workspace, notifier))
-            if taken is None:
-                _log.info("stopped", reason="standing by")
-                return
-        async with open_host(workspace, "daemon", lambda: reason[0], taken=taken) as host:
-            spare_collector()
-            reloader = Reloader(host, await anyio.to_thread.run_sync(values, workspace))
-            host.runtime.listen(alert)
-            host.documents.on_halt = tell_halt
-            for halt in host.halted_projections:
-                tell_halt(halt)
-            listener = await _listen(host.layout)
-            async with listener, anyio.create_task_group() as tasks:
-                tasks.start_soon(_serve_connections, host, listener)
-                for service in (load(service) for edge in EDGES for service in edge.services):
-                    if "task_status" in signature(service).parameters:
-                        await tasks.start(service, host)
-                    else:
-                        tasks.start_soon(service, host)
-                _log.info("up", workspace=str(workspace), pid=os.getpid(), position=host.tail.position)
-                if host.unwritten is not None:
-                    _log.warning("a document cannot be written", reason=host.unwritten.message)
-                if host.lost:
-                    alert_lost(host.lost)
-                host.writer.tell_lost = alert_lost
-                if ready is not None:
-                    ready(host)
-                _tell(notifier, READY)
-                async for number in signals:
-                    if number == signal.SIGHUP and has_terminal() == on_terminal:
-                        await reloader.reload()
-                        continue
-                    reason[0] = signal.Signals(number).name
-                    break
-                _log.info("stopping", reason=reason[0])
-                _tell(notifier, STOPPING)
-                host.layout.socket.unlink(missing_ok=True)
-                tasks.cancel_scope.cancel()
+        async with anyio.create_task_group() as beside:  # goes on when a standby takes over
+            console, taken = load(_CONSOLE)(workspace), None
+            if standby:
+                follows = partial(_follow, notifier, partial(beside.start_soon, console.keep))
+                taken = await stand_by(workspace, signals, stack, follows)
+                if taken is None:
+                    await console.end()
+                    _log.info("stopped", reason="standing by")
+                    return
+            async with open_host(workspace, "daemon", lambda: reason[0], taken=taken) as host:
+                spare_collector()
+                reloader = Reloader(host, await anyio.to_thread.run_sync(values, workspace))
+                host.runtime.listen(alert)
+                host.documents.on_halt = tell_halt
+                for halt in host.halted_projections:
+                    tell_halt(halt)
+                listener = await _listen(host.layout)
+                console.join(host)
+                async with listener, anyio.create_task_group() as tasks:
+                    tasks.start_soon(_serve_connections, host, listener)
+                    if not console.begun:
+                        tasks.start_soon(console.keep)
+                    for service in (load(service) for edge in EDGES for service in edge.services):
+                        if "task_status" in signature(service).parameters:
+                            await tasks.start(service, host)
+                        else:
+                            tasks.start_soon(service, host)
+                    _log.info("up", workspace=str(workspace), pid=os.getpid(), position=host.tail.position)
+                    if host.unwritten is not None:
+                        _log.warning("a document cannot be written", reason=host.unwritten.message)
+                    if host.lost:
+                        alert_lost(host.lost)
+                    host.writer.tell_lost = alert_lost
+                    if ready is not None:
+                        ready(host)
+                    _tell(notifier, READY)
+                    async for number in signals:
+                        if number == signal.SIGHUP and has_terminal() == on_terminal:
+                            await reloader.reload()
+                            continue
+                        reason[0] = signal.Signals(number).name
+                        break
+                    _log.info("stopping", reason=reason[0])
+                    _tell(notifier, STOPPING)
+                    host.layout.socket.unlink(missing_ok=True)
+                    tasks.cancel_scope.cancel()
+                await console.end()
     _log.info("stopped", reason=reason[0])
 
 
-def _follows(workspace: Path, notifier: Notifier) -> None:
-    _log.info("standing by", workspace=str(workspace), pid=os.getpid())
-    _tell(notifier, READY)
+_CONSOLE: Final = "pmagent.console.supervisor:Supervisor"
+
+
+async def _follow(notifier: Notifier, serve_console: Callable[[], object], follower: Follower) -> None:
+    """What a daemon does while it stands by, besides following the log."""
+    async with await _listen(follower.layout) as listener:
+        _log.info("standing by", workspace=str(follower.layout.workspace), pid=os.getpid())
+        _tell(notifier, READY)
+        serve_console()
+        await _serve_connections(follower, listener)
 
 
 def spare_collector() -> None:
@@ -162,7 +176,7 @@ class _Connection:
         self.scope = anyio.CancelScope()
 
 
-async def _serve_connections(host: Host, listener: SocketListener) -> None:
+async def _serve_connections(host: Host | Follower, listener: SocketListener) -> None:
     """Answer each connection. Only so many are open at once, so that the log and the documents always find a free
     descriptor. A client that has sent no whole request keeps nobody waiting: where there is no place left, the one that
     has been idle for longest gives up its own; only where all are being answered do further ones wait.
@@ -202,7 +216,7 @@ async def _serve_connections(host: Host, listener: SocketListener) -> None:
 class _Arrivals:
     """New connections. Those whose request is there already, and can be answered at once, are."""
 
-    def __init__(self, host: Host, listening: socket.socket) -> None:
+    def __init__(self, host: Host | Follower, listening: socket.socket) -> None:
         self._host = host
         self._listening = listening
         self._loop = asyncio.get_running_loop()
@@ -249,7 +263,7 @@ class _Arrivals:
         return None
 
 
-def _answered_at_once(host: Host, client: socket.socket) -> bytearray | None:
+def _answered_at_once(host: Host | Follower, client: socket.socket) -> bytearray | None:
     """Answer, and close; or what the client has sent, where it takes more than that."""
     content, reply = bytearray(), b""
     with suppress(EOFError, BadMessage):  # of these, and of bugs, who answers in a task tells
@@ -257,7 +271,7 @@ def _answered_at_once(host: Host, client: socket.socket) -> bytearray | None:
             request = _request(bytes(content))
             quick = OPERATIONS[request.operation].quick if request.operation in OPERATIONS else ""
             with suppress(Exception):
-                answer: Answer | None = load(quick)(host) if quick else None
+                answer: Answer | None = load(quick)(host) if quick and not isinstance(host, Follower) else None
                 if answer is not None:
                     reply = (_TAKEN if request.heartbeat else b"") + json_bytes(_replied(answer)) + b"\n"
     if not 0 < len(reply) <= AT_ONCE_BYTES:
@@ -267,7 +281,7 @@ def _answered_at_once(host: Host, client: socket.socket) -> bytearray | None:
     return None
 
 
-async def _answer(host: Host, client: socket.socket, content: bytearray, connection: _Connection) -> None:
+async def _answer(host: Host | Follower, client: socket.socket, content: bytearray, connection: _Connection) -> None:
     """One request, one reply; whatever is wrong with it is its sender's."""
     try:
         if peer_uid(client) not in (os.getuid(), 0):
@@ -352,10 +366,10 @@ def _request(line: bytes) -> Request:
         raise BadMessage("this is not a request", "one JSON object: operation, arguments") from None
 
 
-def _runs_without_client(host: Host, request: Request) -> bool:
+def _runs_without_client(host: Host | Follower, request: Request) -> bool:
     """Whether a request is carried out though its client has gone: what stops something."""
     known = OPERATIONS.get(request.operation)
-    if known is None or not known.outlives:
+    if known is None or not known.outlives or isinstance(host, Follower):
         return stops(request.operation, request.arguments)
     return bool(load(known.outlives)(host, request.arguments))
 
@@ -394,10 +408,11 @@ def _taken(seconds: float) -> bytes:
 _TAKEN: Final = _taken(0.0)
 
 
-async def reply_to(host: Host, request: Request) -> Reply:
+async def reply_to(host: Host | Follower, request: Request) -> Reply:
     """Perform what is asked for; whatever goes wrong is a reply, too."""
     try:
-        answer = await perform(host, request.operation, request.arguments)
+        asked = request.operation, request.arguments
+        answer = await (host.perform(*asked) if isinstance(host, Follower) else perform(host, *asked))
     except PmagentError as error:
         return failure_of(error)
     except Exception as error:  # noqa: BLE001 - a bug in one operation is its asker's news, and nobody else's end

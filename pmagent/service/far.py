@@ -41,6 +41,6 @@ def permitted(asked: Asked) -> dict[str, Any]:
         if arguments.get(field, asked.operator) != asked.operator:
             raise NotTheirs(
                 f"role {asked.role} asks as {asked.operator}, and this request is in another name",
-                f"--operator {asked.operator}, or the setting pla.operator",
+                f"--operator {asked.operator}, or the setting pla.operator; sign in as {asked.operator}",
             )
     return arguments

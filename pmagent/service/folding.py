@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 from pmagent.actors.core.engine import Engine
@@ -69,10 +70,17 @@ def work_in(layout: Layout) -> list[str]:
     return open_work(engine, now())
 
 
+followed: ContextVar[tuple[Engine, str, Tail] | None] = ContextVar("followed", default=None)
+"""What ``folded`` finds in a process that follows the log, and has folded it already."""
+
+
 @contextmanager
 def folded(workspace: Path) -> Iterator[tuple[Engine, str, Tail]]:
     """The actors as the log has them, its id and its end; without a log as they begin, and "". Nothing is written.
     Raises CorruptLog, HistoryError."""
+    if (found := followed.get()) is not None:
+        yield found
+        return
     layout = Layout(workspace)
     store = layout.store
     engine, documents = Engine(all_actors(), Sequencer(Tail())), Documents(all_projections())

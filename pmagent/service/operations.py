@@ -97,14 +97,29 @@ async def figures(host: Host, _: dict[str, Any]) -> Answer:
     return Answer(document={"hours": msgspec.to_builtins(host.documents.state("figures").hours)})
 
 
-async def settings(host: Host, _: dict[str, Any]) -> Answer:
+async def ping(host: Host, _: dict[str, Any]) -> Answer:
+    """Nothing: that it is answered is the answer."""
+    return pong(host)
+
+
+def pong(_: Host) -> Answer:
+    """The answer to ``ping``."""
+    return Answer(document={})
+
+
+async def settings(host: Host, arguments: dict[str, Any]) -> Answer:
     """The settings that hold: key, value, and where it came from. No secret is a setting; of an address, whose path may
     be a password, only its beginning is told. Raises ConfigError, NotAccepted."""
+    return await anyio.to_thread.run_sync(settings_alone, host.layout.workspace, "settings", arguments)
+
+
+def settings_alone(workspace: Path, _name: str, _arguments: dict[str, Any]) -> Answer:
+    """``settings``, on this machine. Blocking."""
     import os
 
     from pmagent.workspace.trust import resolved
 
-    found = await anyio.to_thread.run_sync(resolved, host.layout.workspace, os.environ)
+    found = resolved(workspace, os.environ)
     told = [
         {"key": key, "value": _beginning(value) if key in _ADDRESSES else value, "origin": origin}
         for key, (value, origin) in found.origins.items()

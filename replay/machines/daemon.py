@@ -320,7 +320,7 @@ class Daemon(Process):
             return
         if answer is not None and answer.settings:
             self.world.faults.note("append refused by the settings")
-            batch.sent = not self.lease.awaits(sent)
+            batch.sent = batch.sent and not self.lease.awaits(sent)  # a late answer tells nothing of what came since
             self._obey(self.lease.failed(sent, self.now()))
         elif answer is not None and answer.done and not answer.warning and self.lease.awaits(sent):
             self._landed()

@@ -143,6 +143,28 @@ def test_a_commit_that_is_ended_while_it_waits_for_a_standby_is_no_acknowledgeme
     check(log, writer, ["note-1"])
 
 
+def test_a_batch_that_no_standby_has_is_seen_after_a_crash_and_acknowledged_only_with_one(
+    three: Cluster, log: PostgresLog
+) -> None:
+    with log.lease("tests") as lease:
+        storage = lease.open()
+        writer = begun(storage)
+        three.b.pause()
+        three.c.pause()
+        waiting = Waiting(writer, 1)
+        until(lambda: three.a.sql(WAITING) == "1", "the commit waits")
+        three.a.kill()
+        three.a.start()
+        until(lambda: three.a.sql(WAITING.replace("pm.append", "pm.take")) == "1", "the log is taken again, and waits")
+        name = log.place.partition("#")[2]
+        assert three.a.sql(f"SELECT position FROM pm.log WHERE name = '{name}'") == "2", "others see it"
+        assert not waiting.is_over, "and nobody was told that it is durable"
+        three.b.resume()
+        waiting.end()
+        storage.close()
+    check(log, writer, ["note-1"])
+
+
 def test_standby_names_that_are_emptied_while_a_commit_waits_acknowledge_nothing(
     three: Cluster, log: PostgresLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,18 +6,23 @@ of them, and held against the one log that is there in the end.
 
 from __future__ import annotations
 
+import json
+import shutil
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.crash.test_postgres_outcomes import WAITING
+from tests.support.commands import PMAGENT, SECONDS, clean_environment
 from tests.support.effort import by_night
 from tests.support.patroni import NODES, PatroniCluster, Writer, patroni_cluster
 from tests.support.postgres import until
 
 pytestmark = [pytest.mark.slow, by_night]
 MANY = 500
+TASKS = 8
 
 
 @pytest.fixture(scope="module")
@@ -96,3 +101,54 @@ def test_a_writer_that_is_parted_from_the_leader_alone_goes_on_when_it_is_back(n
     writer.end()
     assert nodes.leader() == leader
     check(nodes, "alone", writer)
+
+
+def test_tasks_on_a_worker_end_once_when_the_leader_is_lost_and_all_hosts_are_apart(
+    nodes: PatroniCluster, workspace: Path, tmp_path: Path
+) -> None:
+    """Daemon, worker and databases share a network and no file. A claim that could not be renewed in time is lost, and
+    its attempt interrupted; no attempt begins twice, and what was acknowledged is there."""
+    host, old = nodes.hosts["writer"], nodes.leader()
+    there = host.folder / "workspace"
+    shutil.copytree(workspace, there)
+    (there / ".pmagent").mkdir(exist_ok=True)
+    (there / ".pmagent/config.toml").write_text(f'[storage]\nlog = "{nodes.address("tasks", old)}"\n')
+    (there / "orchestra.config.yaml").write_text('version: "1.0"\nwhitelist_tools: [sleep]\nretries: {max: 0}\n')
+    tasks = [
+        f'- {{task_id: t{number}, intent: wait, tools: [sleep], labels: [linux], inputs: {{args: ["40"]}}}}\n'
+        for number in range(TASKS)
+    ]
+    (there / "plan.yaml").write_text("".join(tasks))
+    environ = clean_environment(XDG_STATE_HOME=str(host.folder / "state"))
+
+    def run(*words: str) -> str:
+        asked = host.start(*PMAGENT, "--workspace", there, *words, user="root", env=environ, stdout=-1, stderr=-1)
+        out, err = asked.communicate(timeout=3 * SECONDS)
+        assert asked.returncode == 0, out + err
+        return str(out)
+
+    run("trust", "--yes")
+    with (host.folder / "daemon.log").open("wb") as output:
+        host.start(*PMAGENT, "--workspace", there, "up", user="root", env=environ, stdout=output, stderr=output)
+    until(lambda: "ready;" in (host.folder / "daemon.log").read_text(), "the daemon is up")
+    said = nodes.worker("tasks", folder=str(tmp_path / "work"), tools=["sleep"], capacity=TASKS)
+    until(lambda: nodes.sql(old, "SELECT count(*) FROM pm.worker") == "1", "the worker is there")
+    name = run("run", "Wait", "--plan", str(there / "plan.yaml"), "--concurrency", str(TASKS), "--detach").strip()
+    until(lambda: said.read_text().count(" claimed claim=") == TASKS, "all tasks run")
+    nodes.hosts[old].kill()
+    nodes.leader(apart_from=old)
+    until(lambda: '"run.ended"' in run("log", "tail", "--type", "run.ended", "--format", "json"), "the run is over")
+    lines = [json.loads(line) for line in run("log", "tail", "-n", "all", "--format", "json").splitlines()]
+    requested = [one["position"] for one in lines if one["type"] == "task.attempt_requested"]
+    ended = [
+        one["causation"] if one["type"] == "task.exited" else one["data"]["request"]
+        for one in lines if one["type"] in ("task.exited", "effect.interrupted")
+    ]
+    assert (len(requested), sorted(ended)) == (TASKS, requested), "each attempt was asked for, and has ended, once"
+    assert said.read_text().count(" claimed claim=") == TASKS, "and began once"
+    assert name in {one["correlation"] for one in lines if one["type"] == "run.requested"}
+    run("log", "verify", "--decode")
+    run("replay")
+    run("down")
+    nodes.start(old)
+    until(lambda: nodes.members("streaming") == 2, "the old leader follows the new one")

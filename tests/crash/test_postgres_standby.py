@@ -78,6 +78,28 @@ def test_a_standby_follows_and_takes_over_from_a_holder_that_lets_go(two: tuple[
     assert second.status()["daemon"] == "none"
 
 
+@by_night
+def test_a_standby_that_is_behind_when_it_takes_over_knows_all_that_was_acknowledged(
+    two: tuple[Machine, Machine],
+) -> None:
+    first, second = two
+    with first.up() as holder:
+        says(holder, "ready;")
+        with second.up("--standby") as standby:
+            says(standby, "standing by")
+            standby.send_signal(signal.SIGSTOP)
+            assert first.run("pause", "--operator", "ada").code == 0
+            position = first.status()["log"]["position"]
+            holder.send_signal(signal.SIGTERM)
+            assert holder.wait(SECONDS) == 0
+            standby.send_signal(signal.SIGCONT)
+            says(standby, "ready;")
+            assert second.status()["paused"]["operator_id"] == "ada"
+            (taken,) = second.facts("log.taken_over")
+            assert taken["position"] > position
+    assert second.run("replay").code == 0
+
+
 def processes_of(seconds: int) -> int:
     """How many programs of tasks run that sleep for just so long."""
     found = 0

@@ -145,6 +145,10 @@ def test_a_database_of_the_first_schema_is_brought_up_to_date_with_its_logs(tmp_
             session.close()
             assert log.verify(decode=True).tail == end
             fill(log, (1,))
+            server.sql(f"INSERT INTO pm.version VALUES ({VERSION + 1})")  # a later release was here
+            with pytest.raises(PmagentError) as later:
+                log.lease("tests").__enter__()
+            assert later.value.hint == "use the later release"
         finally:
             server.stop()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -190,6 +191,11 @@ def test_a_restored_backup_is_found_and_nothing_starts_until_that_is_accepted(th
     accepted = spawn("log", "accept-restore", "--yes", "--format", "json", cwd=there)
     assert accepted.code == 0, accepted.errors
     assert accepted.document["gone_to"] == known.position
+    shown = json.loads((there / "share/orchestrator_assistant/STATE.json").read_text())
+    newest = Layout(there).store.stat().newest
+    assert newest is not None
+    assert shown["log"]["position"] <= newest.position, "no document is of what is gone"
+    assert spawn("rebuild", "--check", cwd=there).code == 0
     assert spawn("oa", "snapshot", cwd=there).code == 0
     assert spawn("log", "accept-restore", "--yes", cwd=there).code == NO
     tail = spawn("log", "tail", "--type", "control.*", "--format", "json", cwd=there).text

@@ -26,7 +26,7 @@ print(*(simulate(seed).history for seed in range(1, 9)))
 
 @pytest.mark.slow
 def test_the_laws_hold_and_every_fault_strikes() -> None:
-    summary = run_seeds(1, rounds(20_000, 1_000), one=simulate)
+    summary = run_seeds(1, rounds(100_000, 1_000), one=simulate)
     assert summary.failures == []
     assert [name for name in (*CHANCES, *CONSEQUENCES) if not summary.struck.get(name)] == []
 

@@ -1,4 +1,4 @@
-"""Three databases that Patroni leads, etcd, and a host for writers, each in a network and mount namespace of its own.
+"""Three databases that Patroni leads, etcd, a writer and a worker: each has a network and a mount namespace of its own.
 
 Needs root, Debian's ``etcd-server`` and what ``make machines`` installs; tests are skipped without them.
 """
@@ -21,10 +21,11 @@ import pytest
 
 from tests.support.certificates import Authority
 from tests.support.postgres import WRITER, lacking, programs, servers, until
+from tests.support.workers import HANDS
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 NODES: Final = ("p1", "p2", "p3")
-PLACES: Final = {"p1": 1, "p2": 2, "p3": 3, "etcd": 4, "writer": 5}
+PLACES: Final = {"p1": 1, "p2": 2, "p3": 3, "etcd": 4, "writer": 5, "worker": 6}
 TTL: Final = 20
 """Patroni's least time, in seconds, until a leader that is not heard of has lost its place."""
 
@@ -185,7 +186,7 @@ class PatroniCluster:
             self.start(name)
         until(lambda: self.members("streaming") == 2, "both standbys follow")
         leader = self.leader()
-        self.sql(leader, f"CREATE ROLE {WRITER} LOGIN")
+        self.sql(leader, f"CREATE ROLE {WRITER} LOGIN; CREATE ROLE {HANDS} LOGIN")
         self._prepare(leader)
         until(lambda: bool(self.sql(leader, "SHOW synchronous_standby_names")), "commits wait for a standby")
 
@@ -240,7 +241,7 @@ class PatroniCluster:
     def _prepare(self, leader: str) -> None:
         """Prepare it for logs, from the leader's own socket."""
         place = f"postgresql:///postgres?host={self.hosts[leader].folder}&user=postgres"
-        words = ("-I", "-m", "pmagent", "log", "prepare", place, "--writer", WRITER)
+        words = ("-I", "-m", "pmagent", "log", "prepare", place, "--writer", WRITER, "--worker", HANDS)
         process = self.hosts[leader].start(sys.executable, *words, user="root", stdout=-1, stderr=-1)
         out, err = process.communicate(timeout=60)
         assert process.returncode == 0, out + err
@@ -279,6 +280,20 @@ class PatroniCluster:
         hosts = ",".join(self.hosts[name].address for name in names)
         words = f"sslmode=verify-full&sslrootcert={self.authority.root}"
         return f"postgresql://{WRITER}@{hosts}/postgres?{words}#{log}"
+
+    def worker(self, log: str, **settings: object) -> Path:
+        """Start a worker for a log, on a host of its own; the file that holds its output."""
+        host = self.hosts["worker"]
+        root = shutil.copy(self.authority.root, host.folder)
+        hosts = ",".join(self.hosts[name].address for name in NODES)
+        address = f"postgresql://{HANDS}@{hosts}/postgres?sslmode=verify-full&sslrootcert={root}"
+        given = {"database": address, "logs": [log], "labels": ["linux"], **settings}
+        lines = [f"{key} = {json.dumps(value)}\n" for key, value in given.items()]  # of these values JSON is TOML
+        (host.folder / "worker.toml").write_text("".join(lines))
+        words = (sys.executable, "-I", "-m", "pmagent", "worker", "--config", host.folder / "worker.toml")
+        with (host.folder / "worker.log").open("wb") as output:
+            host.start(*words, user="root", stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+        return host.folder / "worker.log"
 
     def writer(self, log: str, first: str) -> Writer:
         """A writer that begins, or goes on with, this log."""

@@ -179,7 +179,8 @@ def test_only_the_daemons_side_loads_parts_of_edges() -> None:
     assert {file.relative_to(root).as_posix() for file in files if loads.search(file.read_text())} == {
         "pmagent/jobs/registry.py", "pmagent/service/adoption.py", "pmagent/service/alerts.py",
         "pmagent/service/daemon.py", "pmagent/service/host.py", "pmagent/service/open_work.py",
-        "pmagent/service/operations.py", "pmagent/service/status.py", "projections/registry.py",
+        "pmagent/service/operations.py", "pmagent/service/standby.py", "pmagent/service/status.py",
+        "projections/registry.py",
         "replay/simulation/invariants.py", "replay/simulation/environment.py", "replay/simulation/runner.py",
     }  # fmt: skip
 

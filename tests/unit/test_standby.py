@@ -1,11 +1,17 @@
-"""A standby's fold: it goes on from there only if the log does."""
+"""A standby's fold: it goes on from there only if the log does, and says how the log stands; nothing else."""
 
 from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
 
-from pmagent.service.standby import Follower
+import pytest
+
+from pmagent.events.errors import NotFound
+from pmagent.events.storage import StorageReader
+from pmagent.service.client import NotFromHere, ask_holder
+from pmagent.service.folding import Folded, fold_into
+from pmagent.service.standby import Follower, StandsBy
 from pmagent.workspace.layout import Layout
 from tests.support.logs import BatchWriter, draft
 from tests.support.memory_log import MemoryLog
@@ -40,3 +46,75 @@ def test_what_is_folded_counts_only_where_the_log_goes_on_from_there(workspace: 
         assert follower.folded(shorter.open()) is None
         follower.give_up()
         assert follower.follow() is None
+
+
+async def test_a_look_sees_the_logs_end_and_nothing_else_is_done(workspace: Path) -> None:
+    layout, log = Layout(workspace), begun(1)
+    layout.prepare()
+    with closing(Follower(layout, log, lambda: None)) as follower:
+        assert follower.follow() == 2
+        with log.lease("tests") as lease:
+            BatchWriter(lease.open()).write([draft(2)])
+        seen = (await follower.perform("status", {})).document
+        assert (seen["log"]["position"], seen["daemon"]) == (3, "elsewhere"), "as of now, not as of the last round"
+        for operation in ("control.pause", "figures", "rebuild", "no.such"):
+            with pytest.raises(StandsBy):
+                await follower.perform(operation, {})
+        follower.close()
+        with pytest.raises(StandsBy):
+            await follower.perform("status", {})
+
+
+async def test_a_fold_that_is_cut_off_is_begun_anew(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    layout, log, half = Layout(workspace), begun(1, 2), list[Folded]()
+    layout.prepare()
+
+    def cut_off(self: Folded, storage: StorageReader, until: int) -> None:
+        half.append(self)
+        fold_into(storage, self.engine, self.documents, log.blobs(), 0, until=until - 1)
+        raise NotFound("the database went away", "")
+
+    with closing(Follower(layout, log, lambda: None)) as follower:
+        with monkeypatch.context() as patched:
+            patched.setattr(Folded, "fold", cut_off)
+            with pytest.raises(NotFound):
+                await follower.perform("status", {})
+        assert follower.follow() == 3
+        found = follower.folded(log.open())
+        assert found is not None
+        assert (found.engine.sequencer.position, found in half) == (3, False)
+
+
+async def test_a_look_that_hangs_keeps_no_log_from_being_taken_over(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pmagent.service.standby.LOOK_SECONDS", 0.0)
+    layout, log = Layout(workspace), begun(1)
+    layout.prepare()
+    follower = Follower(layout, log, lambda: None)
+    assert follower.follow() == 2
+    with follower._turn:
+        assert follower.follow() == 2
+        follower.close()
+    assert follower.folded(log.open()) is None, "somebody may still look at it"
+
+
+def test_that_somebody_signed_in_by_a_secret_is_not_sent(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent = list[str]()
+
+    class Asking:
+        def ask(self, _id: str, _operation: str, arguments: str, _seconds: float) -> None:
+            sent.append(arguments)
+
+        def reply(self, _id: str, _seconds: float) -> tuple[bool, str]:
+            return True, '{"document": {}}'
+
+        def close(self) -> None:
+            pass
+
+    monkeypatch.setattr("pmagent.service.client.requests_of", lambda _workspace: Asking())
+    given = {"request": "r-1", "operator": "ada", "by_secret": True}
+    ask_holder(workspace, "the holder", "pla.decide", given, 1.0)
+    assert sent == ['{"request":"r-1","operator":"ada"}']
+    with pytest.raises(NotFromHere):
+        ask_holder(workspace, "the holder", "pla.decide", {**given, "secret": "s"}, 1.0)

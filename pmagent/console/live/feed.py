@@ -27,6 +27,8 @@ PACE_SECONDS: Final = 0.25
 """News are told no more often: what happens meanwhile is told together."""
 HEARTBEAT_SECONDS: Final = 1.0
 """While nothing happens, that is told so often: a page that hears nothing for longer says that nobody answers."""
+FAR_LOOK_SECONDS: Final = 1.0
+"""So long a database may take to tell the end of the log; then pages are told what is known."""
 GROUP_MAX: Final = 16
 """So many are woken at once."""
 RUN_BYTES: Final = 64 * 1024
@@ -43,6 +45,10 @@ _EVENT_BYTES: Final = 1024
 
 def _cost(made: Piece) -> int:
     return len(made.plain) + len(made.packed)
+
+
+class Silent(PmagentError, exit_code=5):
+    """The end of the log has never been known."""
 
 
 class Run:
@@ -98,9 +104,11 @@ class Feed:
 
     def __init__(
         self, opened: Callable[[], LogReader], pulse: Pulse | None = None, *, run_bytes: int = RUN_BYTES,
-        kept_max: int = KEPT_MAX,
+        kept_max: int = KEPT_MAX, far: bool = False,
     ) -> None:  # fmt: skip
         self._open = opened
+        self._far = far
+        self._eye = anyio.CapacityLimiter(1)
         self._pulse = pulse
         self._run_bytes = run_bytes
         self._kept_max = kept_max
@@ -128,6 +136,8 @@ class Feed:
                 await self._somebody.wait()
             news = False
             for group in list(self._groups):
+                if self._far:
+                    await self.looked()
                 news |= self.tell(group)
                 await anyio.sleep(pause / max(1, len(self._groups)))
             pause = PACE_SECONDS if news else LOOK_SECONDS
@@ -142,14 +152,26 @@ class Feed:
         except (PmagentError, OSError) as error:
             self.trouble = error
 
+    async def looked(self) -> None:
+        """``look``; a database is asked in a thread, and others are told meanwhile that it keeps silent."""
+        if not self._far:
+            self.look()
+            return
+        with anyio.move_on_after(FAR_LOOK_SECONDS) as patience:
+            await anyio.to_thread.run_sync(self.look, limiter=self._eye, abandon_on_cancel=True)
+        if patience.cancelled_caught and not self.log_id:
+            self.trouble = Silent("the database of the log does not answer", "load the page again")
+
     @property
     def daemon(self) -> Liveness | None:
         """Whether the daemon answers; None where nobody asks it."""
         return self._pulse.state if self._pulse is not None else None
 
     def tell(self, group: Group) -> bool:
-        """Look, and wake the group if there are news, or it has heard nothing for long; whether there were news."""
-        self.look()
+        """Look, and wake the group if there are news, or it has heard nothing for long; whether there were news. The
+        end of a log in a database was looked at before."""
+        if not self._far:
+            self.look()
         if self._pulse is not None:
             self._pulse.want()
         news = (self.tail.position, self.trouble is None, self.daemon)
@@ -226,7 +248,7 @@ class Feed:
         try:
             events = await anyio.to_thread.run_sync(self._read, wanted, limiter=self._thread)
             if events[-1].position > self.tail.position:
-                self.look()  # it has read what came since
+                await self.looked()  # it has read what came since
             self._keep(Run(events))
         finally:
             self._coming.pop(wanted).set()

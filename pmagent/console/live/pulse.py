@@ -16,6 +16,8 @@ from pmagent.service.wire import RemoteError
 
 ASK_SECONDS: Final = 0.5
 """The pause between an answer and the next question."""
+FAR_SECONDS: Final = 2.0
+"""The same where the daemon is on another machine, and each question a row in its database."""
 DEADLINE_SECONDS: Final = 2.0
 """A daemon that has not answered after so long does not answer. With the pause, and what a stream takes to tell it, a
 page knows within 3 s."""
@@ -33,7 +35,7 @@ class Liveness(msgspec.Struct, frozen=True):
 
 class Pulse:
     """Asks with ``ask`` as long as somebody wants to know. ``run`` is to run as a task; the rest is called on its loop.
-    ``state`` is what is known."""
+    ``state`` is what is known; ``pause``: how long it waits before the next question."""
 
     def __init__(self, ask: Callable[[], Awaitable[Any]]) -> None:
         self._ask = ask
@@ -41,6 +43,7 @@ class Pulse:
         self._until = -math.inf
         self._wanted = anyio.Event()
         self.state = Liveness(answers=True, since=self._heard)
+        self.pause = ASK_SECONDS
 
     def want(self) -> None:
         """Somebody wants to know, for a while."""
@@ -54,7 +57,7 @@ class Pulse:
                 self._wanted = anyio.Event()
                 await self._wanted.wait()
             await self.look()
-            await anyio.sleep(ASK_SECONDS)
+            await anyio.sleep(self.pause)
 
     async def look(self) -> None:
         """Ask once, and wait for ``DEADLINE_SECONDS`` at most."""

@@ -166,7 +166,7 @@ class Stream(Response):
 
     async def _until_over(self) -> None:
         """Tell all there is, then what is new; at last why there is no more."""
-        self._feed.look()
+        await self._feed.looked()
         if self._position < 0:
             self._position = self._feed.tail.position
         self._send_piece(piece(b"retry: %d\n\n" % self._retry_ms))

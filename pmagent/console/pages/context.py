@@ -16,11 +16,11 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from pmagent.console.auth.entrance import Visitor
-from pmagent.console.live.pulse import Pulse
+from pmagent.console.live.pulse import ASK_SECONDS, DEADLINE_SECONDS, FAR_SECONDS, Pulse
 from pmagent.console.pages.rendering import command as command_line
 from pmagent.console.pages.rendering import environment
 from pmagent.console.paths import ConsolePaths
-from pmagent.events.errors import CorruptLog, NotFound, PmagentError
+from pmagent.events.errors import NotFound, PmagentError
 from pmagent.service.answer import Answer
 from pmagent.service.client import REPLY_SECONDS, HolderGone, Unanswered, call_daemon, new_request
 from pmagent.workspace.layout import Layout
@@ -49,7 +49,7 @@ class PageContext:
         self.layout = Layout(workspace)
         self.paths = ConsolePaths(self.layout)
         self.templates = environment(workspace)
-        self.pulse = Pulse(lambda: self.ask("pla.status"))
+        self.pulse = Pulse(lambda: self.ask("ping", seconds=DEADLINE_SECONDS))
         self._readers = anyio.CapacityLimiter(READERS)
         self._turns: dict[str, anyio.Lock] = {}
         self._log_id = ""
@@ -69,12 +69,18 @@ class PageContext:
     # --- reading --------------------------------------------------------------------------------------------------
 
     def position(self) -> int:
-        """The log's durable end; 0 without a log. Raises CorruptLog, OSError."""
+        """The log's durable end; 0 without a log. Raises PmagentError, OSError where it cannot be read."""
         try:
             with closing(self.layout.store.reader()) as storage:
                 return storage.tail().position
         except NotFound:
             return 0
+
+    async def noted(self) -> int:
+        """``position``; a database is asked in a thread."""
+        if self.layout.evidence.database:
+            return await anyio.to_thread.run_sync(self.position, abandon_on_cancel=True)
+        return self.position()
 
     def log_id(self) -> str:
         """Which log it is, the same as long as this process lives; "" where that cannot be read."""
@@ -82,7 +88,7 @@ class PageContext:
             try:
                 with closing(self.layout.store.reader()) as storage:
                     self._log_id = storage.log_id()
-            except (NotFound, CorruptLog, OSError):
+            except (PmagentError, OSError):
                 return ""
         return self._log_id
 
@@ -135,7 +141,7 @@ class PageContext:
         DaemonUnreachable, RemoteError."""
         came = time.monotonic()
         async with self._asking.setdefault(operation, anyio.Lock()):
-            asked, position = time.monotonic(), self.position()
+            asked, position = time.monotonic(), await self.noted()
             known = self._standing.get(operation)
             if known is not None and (self._hanging is None or self._hanging[0] < known[1]):
                 unchanged = known[0] == position and asked - known[1] < FRESH_SECONDS
@@ -183,6 +189,7 @@ class PageContext:
             pla = await self.standing("pla.status")
         except PmagentError as error:
             return {}, error.message
+        self.pulse.pause = FAR_SECONDS if status.document.get("daemon") == "elsewhere" else ASK_SECONDS
         return {**status.document, "pla": pla.document}, ""
 
 

@@ -7,6 +7,7 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import anyio
 import anyio.lowlevel
@@ -17,13 +18,16 @@ from starlette.testclient import TestClient
 
 from pmagent.console.live import feed as feeds
 from pmagent.console.live import filters
+from pmagent.console.live.feed import Feed, Silent
 from pmagent.console.live.filters import EXPRESSIONS_MAX
 from pmagent.console.live.stream import SKIP_EVENTS
+from pmagent.events.errors import NotFound
 from pmagent.events.event import Draft, StoredEvent
 from pmagent.events.segments import SegmentReader, segment_name
 from pmagent.log.query import Query
 from pmagent.log.ranges import Pick, TooSlow
 from tests.support.cases import each, on_loop
+from tests.support.commands import SECONDS
 from tests.support.console_streams import FOLDER, Browser, Console, browsing
 from tests.support.hostile import CORPUS
 
@@ -355,3 +359,30 @@ async def test_who_does_not_read_is_hung_up_on_at_the_end(monkeypatch: pytest.Mo
         console.ended.set()
     assert not deaf.ended
     assert not console.streams.open
+
+
+@on_loop
+async def test_a_database_that_hangs_holds_up_no_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its end is asked for in a thread. A stream that knows none yet says so, and takes the log for no other one."""
+    hangs, went_on = threading.Event(), 0
+
+    def opened() -> Any:
+        assert hangs.wait(SECONDS)
+        raise NotFound("there is no log", "")
+
+    monkeypatch.setattr(feeds, "FAR_LOOK_SECONDS", 0.05)
+    feed = Feed(opened, far=True)
+    async with anyio.create_task_group() as tasks:
+
+        async def tick() -> None:
+            nonlocal went_on
+            while feed.trouble is None:
+                went_on += 1
+                await anyio.lowlevel.checkpoint()
+
+        tasks.start_soon(tick)
+        await feed.looked()
+    assert isinstance(feed.trouble, Silent)
+    assert went_on > 1
+    hangs.set()
+    await feed.close()

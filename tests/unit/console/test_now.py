@@ -12,6 +12,8 @@ from pmagent.console.pages.views.now import grouped, reachable
 from pmagent.contracts.control import SignInRefused
 from pmagent.contracts.hid import HidOutcomeUnknown
 from pmagent.contracts.orchestra_events import RunRequested
+from pmagent.events.errors import PmagentError
+from pmagent.events.segment_log import SegmentLog
 from tests.conftest import fresh_example
 from tests.support.approving import APPROVING, configure, forms, page_of, proposed, told, until
 from tests.support.cases import each
@@ -191,3 +193,18 @@ def test_halted_actors_are_named(host: LiveHost, bob: Console, monkeypatch: pyte
     monkeypatch.setattr(bob.context, "_standing", {})
     text = now(bob)
     assert "halted brain" in text
+
+
+def test_a_log_whose_database_is_away_is_said_on_each_page(host: LiveHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Away(PmagentError, exit_code=5):
+        """What a database that is not reached raises."""
+
+    def away(_store: SegmentLog) -> Any:
+        raise Away("the database cannot be reached", "look at the server")
+
+    with console(host.workspace, APPROVING) as browser:
+        monkeypatch.setattr(SegmentLog, "reader", away)
+        for place in ("/", "/log", "/runs", "/settings"):
+            answer = browser.get(place)
+            assert answer.status_code in (200, 503), place
+            assert "the database cannot be reached" in answer.text, place
