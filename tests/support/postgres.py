@@ -28,7 +28,7 @@ from pmagent.events.postgres.schema import prepare
 
 WRITER: Final = "lab"
 READER: Final = "viewer"
-SECONDS: Final = 60
+SECONDS: Final = 300
 
 _CONFIG: Final = """
 listen_addresses = ''
