@@ -188,7 +188,8 @@ class PatroniCluster:
         leader = self.leader()
         self.sql(leader, f"CREATE ROLE {WRITER} LOGIN; CREATE ROLE {HANDS} LOGIN")
         self._prepare(leader)
-        until(lambda: bool(self.sql(leader, "SHOW synchronous_standby_names")), "commits wait for a standby")
+        # Commits wait for standbys a moment before Patroni has noted which of them may be promoted.
+        until(lambda: self.members("quorum_standby", "role") == 2, "both standbys may be promoted")
 
     def _start_etcd(self) -> None:
         host = self.hosts["etcd"]
@@ -256,9 +257,9 @@ class PatroniCluster:
                 return {one["name"]: one for one in json.loads(out)["members"]}
         return {}
 
-    def members(self, state: str) -> int:
-        """How many members are in this state."""
-        return sum(one.get("state") == state for one in self.state().values())
+    def members(self, value: str, what: str = "state") -> int:
+        """How many members are in this state, or have this role."""
+        return sum(one.get(what) == value for one in self.state().values())
 
     def leader(self, apart_from: str = "") -> str:
         """The leader, as soon as there is one."""
