@@ -145,7 +145,7 @@ _CONSOLE: Final = "pmagent.console.supervisor:Supervisor"
 
 
 async def _follow(notifier: Notifier, serve_console: Callable[[], object], follower: Follower) -> None:
-    """What a daemon does while it stands by, besides following the log."""
+    """The work of a daemon that stands by, besides following the log."""
     async with await _listen(follower.layout) as listener:
         _log.info("standing by", workspace=str(follower.layout.workspace), pid=os.getpid())
         _tell(notifier, READY)

@@ -71,7 +71,7 @@ def work_in(layout: Layout) -> list[str]:
 
 
 followed: ContextVar[tuple[Engine, str, Tail] | None] = ContextVar("followed", default=None)
-"""What ``folded`` finds in a process that follows the log, and has folded it already."""
+"""The answer of ``folded`` in a process that follows the log, and has folded it already."""
 
 
 @contextmanager

@@ -197,7 +197,7 @@ def test_halted_actors_are_named(host: LiveHost, bob: Console, monkeypatch: pyte
 
 def test_a_log_whose_database_is_away_is_said_on_each_page(host: LiveHost, monkeypatch: pytest.MonkeyPatch) -> None:
     class Away(PmagentError, exit_code=5):
-        """What a database that is not reached raises."""
+        """The error of a database that is not reached."""
 
     def away(_store: SegmentLog) -> Any:
         raise Away("the database cannot be reached", "look at the server")
