@@ -33,6 +33,7 @@ from pmagent.events.postgres.store import PostgresLog
 from pmagent.events.reader import runs
 from pmagent.events.sequencer import Sequencer
 from pmagent.events.store import LogStore
+from pmagent.service.daemon import spare_collector
 from tests.conftest import fresh_example
 from tests.support.commands import spawn
 from tests.support.daemons import running
@@ -110,9 +111,11 @@ def _pair(folder: Path) -> Iterator[Server]:
 
 def _appending(bench: Bench, primary: Server) -> Iterator[Row]:
     times: list[float] = []
+    noted: list[float] = []
     costs: dict[str, list[float]] = {"segments": [], "postgres": []}
     turn = iter(range(10_000))
     each = bench.count(120, 4)
+    spare_collector()  # as in each daemon
 
     def segments() -> float:
         return asyncio.run(_append(log_in(bench.folder / f"many-{next(turn)}" / "log"), each, [], costs["segments"]))
@@ -124,7 +127,7 @@ def _appending(bench: Bench, primary: Server) -> Iterator[Row]:
         return _raw(primary, each)
 
     def without() -> float:
-        return asyncio.run(_without(primary, each))
+        return asyncio.run(_without(primary, each, noted))
 
     measures = (segments, postgres, raw, without)
     files, ours, statement, theirs = (Spread.of(values) for values in alternate(bench.runs, *measures))
@@ -378,15 +381,16 @@ def _raw(primary: Server, count: int) -> float:
         return count * WRITERS / (time.perf_counter() - start)
 
 
-async def _without(primary: Server, each: int) -> float:
+async def _without(primary: Server, each: int, times: list[float]) -> float:
     """Events a second of as many writers who encode the same notes and use the statement without pmagent."""
     with _bare(primary) as (connection, log_no):
         batches = _Batches(connection, log_no)
 
         async def writer(k: int, count: int) -> None:
             for n in range(count):
-                one = draft(Noted(n=n, note=note(n)), f"w{k}-{n}")
-                await batches.append(_line(one))
+                start = time.perf_counter()
+                await batches.append(_line(draft(Noted(n=n, note=note(n)), f"w{k}-{n}")))
+                times.append(time.perf_counter() - start)
 
         await asyncio.gather(*(writer(k, 2) for k in range(WRITERS)))
         start = time.perf_counter()

@@ -6,7 +6,7 @@ calls ``commit`` itself.
 
 from __future__ import annotations
 
-import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any, Final
@@ -30,7 +30,7 @@ WORK_SECONDS: Final = 12e-6
 _data: Final = attrgetter("raw")
 
 
-class Submission(msgspec.Struct, frozen=True, eq=False):
+class Submission(msgspec.Struct, frozen=True, eq=False, gc=False):
     """Events that go into the log together, in order; ``token`` is the submitter's own."""
 
     events: Sequence[Event]
@@ -62,8 +62,7 @@ class Committer:
         self._returning, self._took = 0, 0.0  # the last batch's submissions, and the storage's time for it
         self._steady = steady
         self._tail = storage.tail()  # our own: the storage is asked to agree, and notices when it does not
-        self._waiting: list[Submission] = []
-        self._swap = threading.Lock()
+        self._waiting: deque[Submission] = deque()  # one thread adds, another takes: each step is atomic
 
     @property
     def idle(self) -> bool:
@@ -77,8 +76,7 @@ class Committer:
 
     def submit(self, events: Sequence[Event], token: Any = None) -> None:
         """Put events, in the order of their positions, into the next batch."""
-        with self._swap:
-            self._waiting.append(Submission(events, token))
+        self._waiting.append(Submission(events, token))
 
     def commit(self) -> Durable | None:
         """Write what waits as one batch; None when nothing did. Raises OutcomeUnknown, BadEvent, TailMoved."""
@@ -112,18 +110,17 @@ class Committer:
 
     def _take(self) -> tuple[Sequence[Submission], Sequence[Event]]:
         """The submissions of the next batch, and their events; what does not fit goes on waiting, in its order."""
-        with self._swap:
-            overlaps, taken, self._waiting = self.overlaps, self._waiting, []
-        if len(taken) == 1:  # a single writer's batch: nothing to measure, a submission is never split
+        waiting, count = self._waiting, len(self._waiting)
+        if count > 1 and self.overlaps:
+            count = min(count, (count + self._returning + 1) // 2)
+        taken = [waiting.popleft() for _ in range(count)]
+        if count == 1:  # a single writer's batch: nothing to measure, a submission is never split
             return taken, taken[0].events
-        count = (len(taken) + self._returning + 1) // 2 if overlaps else len(taken)
-        events = [event for submission in taken[:count] for event in submission.events]
+        events = [event for submission in taken for event in submission.events]
         if len(events) > BATCH_EVENTS_MAX or sum(map(len, map(_data, events))) > BATCH_BYTES_MAX:
-            count = _fitting(taken[:count])
+            count = _fitting(taken)
+            waiting.extendleft(reversed(taken[count:]))
             events = [event for submission in taken[:count] for event in submission.events]
-        if count < len(taken):
-            with self._swap:
-                self._waiting[:0] = taken[count:]
         return taken[:count], events
 
 

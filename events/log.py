@@ -15,6 +15,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from pathlib import Path
 from typing import ClassVar, Final
 
@@ -50,22 +51,24 @@ class LogClock:
 
     def __init__(self, stood: str = "") -> None:
         self._last_reading = (_nanoseconds(stood) if stood else 0, _steady())
+        self._written = (-GRAIN_NS, "")  # the real time of a reading, and the reading; in one piece, for any thread
         self._lock = threading.Lock()
 
     def now(self) -> str:
-        """The time, as the log writes it."""
-        return _written(self._go_on(0))
+        """The time, as the log writes it, at most ``GRAIN_NS`` ago."""
+        at, text = self._written
+        return text if 0 <= time.time_ns() - at < GRAIN_NS else self._go_on(0)
 
-    def _go_on(self, reached: int) -> int:
-        """The time in nanoseconds, ``reached`` at least."""
+    def _go_on(self, reached: int) -> str:
+        """The time, ``reached`` (in ns) at least."""
         with self._lock:
             reading, then = self._last_reading
-            steady, time_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME), time.time_ns()
+            steady, real = time.clock_gettime_ns(time.CLOCK_BOOTTIME), time.time_ns()
             goes_on = reading + (steady - then) * 999 // 1000
-            if not goes_on <= time_ns >= reached or time_ns > _LAST_NS:  # the real time is hardly ever behind
-                time_ns = min(max(time_ns, goes_on, reached), _LAST_NS)
+            time_ns = min(max(real, goes_on, reached), _LAST_NS)  # the real time is hardly ever behind
             self._last_reading = (time_ns, steady)
-        return time_ns
+            self._written = (real, text := _written(time_ns))
+        return text
 
     def timer(self, at: str) -> Callable[[], float]:
         """A timer that runs from now until log time ``at``: it tells how many seconds are left, none when it is due. It
@@ -83,6 +86,9 @@ class LogClock:
 
         return left
 
+
+GRAIN_NS: Final = 100_000
+"""A reading of the clock serves for so long: writing one takes a tenth of an append."""
 
 AHEAD_SECONDS: Final = 1.0
 """By so much a log's time may stand ahead of the clock without a word: clocks are set by less all the time."""
@@ -157,7 +163,8 @@ class Log:
         self._sequencer = sequencer
         self._loop = asyncio.get_running_loop()
         self._writer = Writer(storage, self._durable, self._failed)
-        self._pending: dict[int, list[asyncio.Future[Event]]] = {}  # by position: who waits for it
+        self._pending: dict[int, asyncio.Future[Event] | None] = {}  # by position: who has appended it
+        self._again: dict[int, list[asyncio.Future[Event]]] = {}  # by position: who has sent it again meanwhile
         self._failure: PmagentError | None = None
 
     async def append(self, draft: Draft) -> Event:
@@ -166,11 +173,10 @@ class Log:
         self._check()
         known = self._sequencer.seen(draft.id) if draft.kind == "fact" else None
         if known is not None:
-            waiting = self._pending.get(known)
-            if waiting is None:
+            if known not in self._pending:
                 return self._stored(known, draft)
             future: asyncio.Future[Event] = self._loop.create_future()
-            waiting.append(future)  # one of its own: who came first may be cancelled
+            self._again.setdefault(known, []).append(future)  # one of its own: who came first may be cancelled
             return await future
         event = self._sequencer.admit(draft, self._clock.now())
         if self._writer.write((event,)):
@@ -179,13 +185,13 @@ class Log:
             return event
         self._check()
         future = self._loop.create_future()
-        self._pending[event.position] = [future]
+        self._pending[event.position] = future
         return await future
 
     def append_events(self, events: Sequence[Event]) -> None:
         """Put events that have their places already into the next batch (the log's own, at opening)."""
         for event in events:
-            self._pending[event.position] = []
+            self._pending[event.position] = None
         self._writer.submit(events)
 
     async def aclose(self) -> None:
@@ -206,20 +212,23 @@ class Log:
         )
 
     def _durable(self, durable: Durable) -> None:
-        pending = self._pending
+        pending, again = self._pending.pop, self._again
         for submission in durable.submissions:
             for event in submission.events:
-                for future in pending.pop(event.position, ()):
+                future = pending(event.position, None)
+                if future is not None and not future.done():
+                    future.set_result(event)
+                for future in again.pop(event.position, ()) if again else ():
                     if not future.done():
                         future.set_result(event)
 
     def _failed(self, error: PmagentError) -> None:
         self._failure = error
-        for waiting in self._pending.values():
-            for future in waiting:
-                if not future.done():
-                    future.set_exception(error)
+        for future in (*self._pending.values(), *chain.from_iterable(self._again.values())):
+            if future is not None and not future.done():
+                future.set_exception(error)
         self._pending.clear()
+        self._again.clear()
 
 
 @asynccontextmanager

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pmagent.events import log
 from pmagent.events.event import parse_time, time_after
-from pmagent.events.log import LogClock, now
+from pmagent.events.log import GRAIN_NS, LogClock, now
 
 SECOND = 10**9
 
@@ -131,5 +131,16 @@ def test_whatever_becomes_of_the_real_clock_it_goes_on_and_never_back(steps: lis
             else:
                 machine.wait(abs(by))
             passed = (machine.steady - steady) / SECOND
-            assert seconds(before, clock.now()) >= passed * 999 / 1000 - 1e-5
-            assert clock.now() >= now()
+            assert seconds(before, clock.now()) >= passed * 999 / 1000 - GRAIN_NS / SECOND - 1e-5
+            assert seconds(now(), clock.now()) >= -GRAIN_NS / SECOND
+
+
+def test_a_reading_serves_for_a_tenth_of_a_millisecond_and_for_none_that_is_due(machine: Machine) -> None:
+    clock = LogClock()
+    first, left = clock.now(), clock.timer(time_after(now(), 0.00009))
+    machine.wait(0.00009)
+    assert clock.now() == first
+    assert left() == 0
+    assert clock.now() == now() > first
+    machine.set_by(-0.00001)
+    assert clock.now() > first
