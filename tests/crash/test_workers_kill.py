@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -14,7 +16,7 @@ import pytest
 from tests.support.commands import SECONDS, spawn
 from tests.support.effort import some
 from tests.support.postgres import Proxy, Server, one_server
-from tests.support.sandboxes import needs_sandbox
+from tests.support.sandboxes import by_root, needs_sandbox
 from tests.support.workers import (
     HANDS,
     Worker,
@@ -216,3 +218,82 @@ def test_an_attempt_that_is_taken_back_before_it_is_claimed_is_not_begun(
                 assert run.result().code == 0
         until(lambda: rows(server) == [], "what is durable in the log needs no row")
     check(lab, server, exited=int(how == "a pause"), cancelled=int(how != "a pause"))
+
+
+OUTSIDE = """
+import http.server, sys, time
+class Answering(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        with open(sys.argv[1], "a") as file:
+            print(time.clock_gettime_ns(time.CLOCK_BOOTTIME), file=file)
+        self.send_response(204)
+        self.end_headers()
+    def log_message(self, *_):
+        pass
+server = http.server.ThreadingHTTPServer(("0.0.0.0", 80), Answering)
+print("listens", flush=True)
+server.serve_forever()
+"""
+
+ASKS_ON = """
+import time, urllib.request
+while True:
+    try:
+        urllib.request.urlopen("http://api.example.org/", timeout=5).read()
+    except OSError:
+        pass
+    time.sleep(0.05)
+"""
+
+
+@contextmanager
+def outside(worker: Worker, asked: Path) -> Iterator[None]:
+    """A public host that the worker's reaches by a wire, as api.example.org; ``asked`` gets a line for each request."""
+    command = ["unshare", "--net", "--", sys.executable, "-I", "-c", OUTSIDE, str(asked)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as host:
+        try:
+            assert host.stdout is not None
+            assert host.stdout.readline() == "listens\n"
+            there, hosts = str(worker.process.pid), asked.with_name("hosts")
+            hosts.write_text("93.184.216.34 api.example.org api.example.org.\n")
+            within, beside = ("nsenter", "-t", there, "-n"), ("nsenter", "-t", str(host.pid), "-n")
+            for command in (
+                [*within, "ip", "link", "add", "out", "type", "veth", "peer", "name", "in", "netns", str(host.pid)],
+                [*within, "ip", "address", "add", "93.184.216.33/24", "dev", "out"],
+                [*within, "ip", "link", "set", "out", "up"],
+                [*beside, "ip", "address", "add", "93.184.216.34/24", "dev", "in"],
+                [*beside, "ip", "link", "set", "in", "up"],
+                ["nsenter", "-t", there, "-m", "mount", "--bind", str(hosts), "/etc/hosts"],
+            ):
+                subprocess.run(command, check=True, timeout=SECONDS)
+            yield
+        finally:
+            host.kill()
+
+
+@by_root
+def test_a_tool_of_a_worker_without_its_database_reaches_nobody_once_its_claim_is_over(
+    lab: Path, server: Server, proxy: Proxy, tmp_path: Path
+) -> None:
+    (lab / "orchestra.config.yaml").write_text(
+        'version: "1.0"\nwhitelist_tools: [python3, sh]\n'
+        "policies: {allow_network: true}\nsecurity: {net: {allow_domains: [api.example.org]}}\n"
+    )
+    asked = tmp_path / "asked"
+    asked.touch()
+    allowed, reached = {"sandbox": {"fs": "read-only", "net": "allow"}}, through(proxy)
+    asking = task("asks", ASKS_ON, tools=["python3"], constraints=allowed)
+    settings = {"address": reached, "hosts": ["api.example.org"]}
+    with short_lease(lab, 3), working(server, tmp_path / "one", lab, **settings) as worker, outside(worker, asked):
+        with running_plan(lab, asking) as run:
+            until(lambda: len(asked.read_text().splitlines()) > 3, "it asks")
+            proxy.part()
+            before = len(asked.read_text().splitlines())
+            assert run.result().code == 1
+            after = len(asked.read_text().splitlines())
+        assert after > before, "the network of its host has not failed"
+        proxy.heal()
+        until(lambda: rows(server) == [], "what is durable in the log needs no row")
+        assert ran(lab, task("next", "exit 0")).code == 0
+        assert len(asked.read_text().splitlines()) == after, "it asked when its attempt had ended"
+    assert [one["reason"] for one in logged(lab, "effect.interrupted")] == ["worker lost"]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -189,6 +191,39 @@ def test_rotten_content_of_the_cache_is_fetched_again(bucket: Bucket, tmp_path: 
         blobs.check(name)
 
 
+@pytest.mark.parametrize("told", [b"c0ntent", b"cont", b"content and more", b""])
+def test_a_store_that_answers_with_other_content_is_not_believed(bucket: Bucket, tmp_path: Path, told: bytes) -> None:
+    name = blobs_at(bucket, tmp_path / "a").put(b"content")
+    bucket.client.put_object(Bucket=bucket.name, Key=bucket.key(name), Body=told)
+    blobs = blobs_at(bucket, tmp_path / "b")
+    for look in (blobs.get, blobs.reader, blobs.check):
+        with pytest.raises(CorruptLog, match="far store"):
+            look(name)
+    assert not [path for path in (tmp_path / "b").rglob("*") if path.is_file()], "nothing of it is kept"
+
+
+@contextmanager
+def silent() -> Iterator[str]:
+    """The place of a store that takes every call and answers none."""
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as listener:
+        yield f"s3://blobs?endpoint=http://127.0.0.1:{listener.getsockname()[1]}&region=us-east-1"
+
+
+@pytest.mark.usefixtures("bucket")
+def test_a_store_that_says_nothing_is_not_waited_for_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(s3, "ATTEMPTS", 2)
+    monkeypatch.setattr(s3, "READ_SECONDS", 0.2)
+    with silent() as place:
+        blobs = s3.blobs_in(place, BlobStore(RealDisk(), str(tmp_path)), lambda: None)
+        with pytest.raises(BlobNotKept, match="s3://blobs are not reached"):
+            blobs.put(b"content")
+        for look in (blobs.get, blobs.reader, blobs.check):
+            with pytest.raises(BlobsUnreachable, match="s3://blobs are not reached"):
+                look("0" * 64)
+
+
 def test_what_another_puts_first_under_a_name_is_not_replaced(bucket: Bucket, tmp_path: Path) -> None:
     name = blobs_at(bucket, tmp_path / "a").put(b"content")
     bucket.client.put_object(Bucket=bucket.name, Key=bucket.key(name), Body=b"short")
@@ -226,11 +261,11 @@ def test_a_copy_takes_the_blobs_along_to_s3_and_back(server: Server, bucket: Buc
     assert (kept.checked, kept.bad, kept.bytes) == (found.checked, 0, found.bytes)
 
 
-def settled(workspace: Path, bucket: Bucket) -> None:
-    """Let the workspace's blobs lie in the bucket, as its configuration says."""
+def settled(workspace: Path, place: str) -> None:
+    """Let the workspace's blobs lie at a place, as its configuration says."""
     (workspace / ".pmagent").mkdir(exist_ok=True)
     with (workspace / ".pmagent/config.toml").open("a") as file:
-        file.write(f'\n[storage]\nblobs = "{bucket.place}"\n')
+        file.write(f'\n[storage]\nblobs = "{place}"\n')
 
 
 PLAN = """\
@@ -241,7 +276,7 @@ PLAN = """\
 
 
 def test_a_workspace_keeps_its_blobs_in_s3_when_its_user_has_accepted_that(workspace: Path, bucket: Bucket) -> None:
-    settled(workspace, bucket)
+    settled(workspace, bucket.place)
     plan = workspace.parent / "plan.yaml"
     plan.write_text(PLAN)
     ran = invoke("run", "list", "--plan", str(plan), environ={"PMAGENT_WORKSPACE": str(workspace)})
@@ -264,8 +299,26 @@ def test_a_workspace_keeps_its_blobs_in_s3_when_its_user_has_accepted_that(works
     assert spawn("log", "verify", cwd=workspace).code == CORRUPT
 
 
+@pytest.mark.usefixtures("bucket")
+def test_an_attempt_whose_output_a_silent_store_does_not_keep_has_failed(workspace: Path) -> None:
+    plan = workspace.parent / "plan.yaml"
+    plan.write_text(PLAN)
+    changed = "from pmagent.events import s3\ns3.ATTEMPTS, s3.READ_SECONDS = 1, 0.5"
+    with silent() as place:
+        settled(workspace, place)
+        accept(workspace)
+        with running(workspace, changed=changed) as daemon:
+            ran = spawn("run", "list", "--plan", str(plan), "--retries", "0", cwd=workspace)
+            assert ran.code == NO, ran.errors
+            assert daemon.process.poll() is None
+            failed = spawn("log", "tail", "-n", "all", "--type", "effect.failed", "--format", "json", cwd=workspace)
+            assert failed.text.count("BlobNotKept") == len(failed.lines) == 1
+    assert spawn("log", "verify", cwd=workspace).code == 0
+    assert spawn("replay", cwd=workspace).code == 0
+
+
 def test_no_bucket_is_reached_before_this_user_has_accepted_it(workspace: Path, bucket: Bucket) -> None:
-    settled(workspace, bucket)
+    settled(workspace, bucket.place)
     blobs = Layout(workspace).store.blobs()
     with pytest.raises(DatabaseNotAccepted) as caught:
         blobs.check("0" * 64)
@@ -277,7 +330,7 @@ def test_no_bucket_is_reached_before_this_user_has_accepted_it(workspace: Path, 
 
 
 def test_without_the_extra_one_error_says_what_to_install(workspace: Path, bucket: Bucket) -> None:
-    settled(workspace, bucket)
+    settled(workspace, bucket.place)
     accept(workspace)
     code = "import sys; sys.modules['botocore'] = None; from pmagent.cli.app import run; sys.exit(run(sys.argv[1:]))"
     done = subprocess.run(

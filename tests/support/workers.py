@@ -9,14 +9,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from tests.support import daemons, warm
 from tests.support.commands import SECONDS, Ran, accepted, clean_environment, spawn
-from tests.support.daemons import Daemon
+from tests.support.daemons import Daemon, running
 from tests.support.postgres import Server
 
 HANDS = "hands"
@@ -110,29 +109,9 @@ def working(server: Server, home: Path, hidden: Path, **settings: object) -> Ite
             worker.kill()
 
 
-class ShortLease(Daemon):
-    """A daemon whose claims live for ``seconds``."""
-
-    def __init__(self, workspace: Path, seconds: float) -> None:
-        accepted(workspace)
-        change = f"from pmagent.workers import placing\nplacing.LEASE = {int(seconds * 1e9)}\n"
-        self.process = warm.Popen(
-            [sys.executable, "-I", "-c", change + daemons._SERVE, str(workspace), "0"],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/", env=clean_environment(),
-        )
-
-
-@contextmanager
-def short_lease(workspace: Path, seconds: float = 30) -> Iterator[Daemon]:
-    """A daemon for the length of a block."""
-    daemon = ShortLease(workspace, seconds)
-    try:
-        daemon.wait_ready()
-        yield daemon
-    finally:
-        if daemon.process.poll() is None:
-            daemon.process.kill()
-            daemon.process.communicate(timeout=SECONDS)
+def short_lease(workspace: Path, seconds: float = 30) -> AbstractContextManager[Daemon]:
+    """A daemon for the length of a block, whose workers' claims live for ``seconds``."""
+    return running(workspace, changed=f"from pmagent.workers import placing\nplacing.LEASE = {int(seconds * 1e9)}")
 
 
 def until(holds: Callable[[], bool], what: str) -> None:
