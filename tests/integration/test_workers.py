@@ -296,10 +296,10 @@ def test_a_worker_that_is_killed_in_the_middle_of_what_it_sends_leaves_nothing_o
     lab: Path, server: Server, tmp_path: Path
 ) -> None:
     sent = "SELECT coalesce(sum(octet_length(bytes)), 0) FROM pm.output"
-    script = "for n in 1 2 3 4; do head -c 60000000 /dev/zero > $ARTIFACTS/$n; done; exit 0"
+    script = "for n in 1 2 3 4; do head -c 67000000 /dev/zero > $ARTIFACTS/$n; done; exit 0"
     with short_lease(lab, 3), working(server, tmp_path / "one", lab, sizes={"output_mib": 512}) as worker:
         with running_plan(lab, task("large", script)) as run:
-            until(lambda: int(server.sql(sent)) > 2**22, "a part of it is there")
+            until(lambda: int(server.sql(sent)) > 2**27, "half of it is there")
             worker.kill()
             assert run.result().code == 1
         until(lambda: server.sql(sent) == "0", "the part is removed")
