@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -22,15 +22,17 @@ from pmagent.events.errors import CorruptLog, NotFound, PmagentError
 from pmagent.events.evidence import DatabaseNotAccepted, log_at, log_in
 from pmagent.events.far_blobs import BlobNotKept, BlobsUnreachable, FarBlobs
 from pmagent.events.postgres import reader as reader_module
+from pmagent.events.postgres.address import Address
+from pmagent.events.postgres.hold import committed
 from pmagent.events.postgres.schema import STEPS, VERSION, prepare, schema_version
-from pmagent.events.postgres.session import sessions
+from pmagent.events.postgres.session import Session, sessions
 from pmagent.events.postgres.store import PostgresLog
 from pmagent.workspace.layout import Layout
 from pmagent.workspace.trust import accept
 from tests.integration.test_log_copy import fill
 from tests.support.commands import clean_environment, invoke, spawn
 from tests.support.daemons import running
-from tests.support.postgres import READER, WRITER, Server, one_server, servers
+from tests.support.postgres import READER, WRITER, Proxy, Server, one_server, servers
 from tests.support.s3 import Bucket, one_bucket
 
 NO, USAGE, CORRUPT, UNREACHABLE, SECURITY = 1, 2, 4, 5, 7
@@ -222,6 +224,31 @@ def test_a_store_that_says_nothing_is_not_waited_for_without_end(
         for look in (blobs.get, blobs.reader, blobs.check):
             with pytest.raises(BlobsUnreachable, match="s3://blobs are not reached"):
                 look("0" * 64)
+
+
+def test_a_database_that_says_nothing_is_not_waited_for_without_end(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader_module, "OUTAGE_SECONDS", 0.2)
+    monkeypatch.setattr(sessions, "__defaults__", (0.3,))
+    for asking in (Session.ask, committed):
+        monkeypatch.setitem(asking.__kwdefaults__, "seconds", 0.3)
+    address, folder = server.new_log(), tmp_path / "proxy"
+    folder.mkdir()
+    with PostgresLog(address, tmp_path / "a", replicated=False).lease("tests"), closing(Proxy(server, folder)) as proxy:
+        behind = Address(f"postgresql:///postgres?host={folder}&user={WRITER}", address.log)
+        store, other = (PostgresLog(behind, tmp_path / name, replicated=False).blobs() for name in "bc")
+        name = store.put(b"content")
+        proxy.silence(1)
+        with pytest.raises(BlobNotKept, match="are not reached"):
+            store.put(b"more")
+        for look in (store.check, other.get):
+            with pytest.raises(BlobsUnreachable, match="are not reached"):
+                look(name)
+        proxy.speak()
+        assert (store.check(name), other.get(store.put(b"more"))) == (7, b"more")
+        for one in (store, other):
+            one._far.close()  # type: ignore[attr-defined]
 
 
 def test_what_another_puts_first_under_a_name_is_not_replaced(bucket: Bucket, tmp_path: Path) -> None:
