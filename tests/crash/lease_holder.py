@@ -122,7 +122,8 @@ def _stop_at_append(where: Where, number: int) -> None:
         stop("waiting")
         wait(self, *given)
 
-    PostgresStorage._append, Session._wait = appended, waited  # type: ignore[method-assign]
+    PostgresStorage._append = appended  # type: ignore[assignment, method-assign]
+    Session._wait = waited  # type: ignore[assignment, method-assign]
 
 
 def _stop_at_check(where: Where, number: int) -> None:

@@ -232,7 +232,7 @@ def test_a_database_that_says_nothing_is_not_waited_for_without_end(
     monkeypatch.setattr(reader_module, "OUTAGE_SECONDS", 0.2)
     monkeypatch.setattr(sessions, "__defaults__", (0.3,))
     for asking in (Session.ask, committed):
-        monkeypatch.setitem(asking.__kwdefaults__, "seconds", 0.3)
+        monkeypatch.setattr(asking, "__kwdefaults__", {**(asking.__kwdefaults__ or {}), "seconds": 0.3})
     address, folder = server.new_log(), tmp_path / "proxy"
     folder.mkdir()
     with PostgresLog(address, tmp_path / "a", replicated=False).lease("tests"), closing(Proxy(server, folder)) as proxy:
