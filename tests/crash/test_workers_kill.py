@@ -152,6 +152,7 @@ def held(worker: Worker, server: Server) -> Iterator[None]:
 LOST = {
     "claim": (0, rb"[0-9a-f]{32}"),
     "answer to the claim": (1, rb"mark-of-the-wish"),
+    "output": (0, rb"mark-of-the-output"),
     "report": (0, rb'"exit_code"'),
     "answer to the report": (1, rb"\0\0\0\x04done"),
 }
@@ -163,7 +164,8 @@ def test_a_statement_of_a_worker_or_its_answer_that_is_lost_changes_nothing(
     lab: Path, server: Server, proxy: Proxy, tmp_path: Path, lost: str
 ) -> None:
     with short_lease(lab), working(server, tmp_path / "one", lab, address=through(proxy)) as worker:
-        with held(worker, server), running_plan(lab, task("one", ": mark-of-the-wish; exit 0")) as run:
+        script = ": mark-of-the-wish; echo mark-of-the-output; exit 0"
+        with held(worker, server), running_plan(lab, task("one", script)) as run:
             until(lambda: rows(server) == ["open"], "there is something to claim")
             proxy.lose(*LOST[lost])
             os.kill(worker.process.pid, signal.SIGCONT)
@@ -174,6 +176,7 @@ def test_a_statement_of_a_worker_or_its_answer_that_is_lost_changes_nothing(
         until(lambda: rows(server) == [], "what is durable in the log needs no row")
         assert worker.stop() == 0
     check(lab, server, exited=1)
+    assert logged(lab, "task.exited")[0]["last_lines"] == ["mark-of-the-output"]
 
 
 def test_a_claim_whose_answer_is_lost_for_longer_than_its_lease_is_never_begun(
