@@ -19,7 +19,7 @@ from tests.support.commands import SECONDS
 from tests.support.machines import Machine, says
 from tests.support.postgres import Server, one_server, programs, until, with_rights
 
-LEASE_MS = 3000
+LEASE_MS = 6000
 DAY: Final = 86_400
 
 

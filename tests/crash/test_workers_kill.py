@@ -116,7 +116,8 @@ def test_a_worker_killed_at_any_step_of_an_attempt_leaves_one_end_of_it(
 ) -> None:
     home = tmp_path / "one"
     changed = KILLED_AT.replace("HOME", str(home)).replace("PLACE", PLACES[place])
-    with short_lease(lab, 3), working(server, home, lab, changed=changed) as worker:
+    ends = place in ("before the claim", "after the result")
+    with short_lease(lab, 30 if ends else 3), working(server, home, lab, changed=changed) as worker:
         if place == "before the claim":
             until((home / "asks").exists, "it is about to ask")
         nap = "sleep 341" if place == "after the start" else ":"
@@ -132,7 +133,6 @@ def test_a_worker_killed_at_any_step_of_an_attempt_leaves_one_end_of_it(
                 done = run.result()
                 claimed = other.claims()
         until(lambda: rows(server) == [], "what is durable in the log needs no row")
-    ends = place in ("before the claim", "after the result")
     assert (done.code, claimed) == (0 if ends else 1, int(place == "before the claim"))
     assert not sleepers("341"), "its box died with it"
     check(lab, server, exited=int(ends), lost=int(not ends))
