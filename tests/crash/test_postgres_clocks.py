@@ -73,7 +73,8 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture
 def two(server: Server, workspace: Path, tmp_path: Path) -> tuple[Machine, Machine]:
-    """Two machines with one log that is not there yet."""
+    """Two machines with one log that is not there yet, and which nobody follows."""
+    server.sql("TRUNCATE pm.standby")
     address = str(server.new_log())
     return Machine(tmp_path / "a", workspace, address), Machine(tmp_path / "b", workspace, address)
 

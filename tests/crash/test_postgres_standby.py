@@ -41,7 +41,8 @@ def allowed(workspace: Path) -> None:
 
 @pytest.fixture
 def two(server: Server, workspace: Path, tmp_path: Path) -> tuple[Machine, Machine]:
-    """Two machines with one log that is not there yet."""
+    """Two machines with one log that is not there yet, and which nobody follows."""
+    server.sql("TRUNCATE pm.standby")
     address = str(server.new_log())
     return Machine(tmp_path / "a", workspace, address), Machine(tmp_path / "b", workspace, address)
 
@@ -260,11 +261,14 @@ def test_what_runs_on_workers_is_taken_up_by_the_standby_when_the_holder_is_kill
     tasks = (f'- {{task_id: t{n}, {asked}, inputs: {{args: ["{10 + n % 20}"]}}}}\n' for n in range(count))
     (first.workspace / "plan.yaml").write_text("".join(tasks))
     settings = {"logs": [name], "capacity": count // 2}
+    default = "ALTER TABLE pm.log ALTER lease_ms SET DEFAULT"
+    server.sql(f"{default} 30000")  # also a machine with much to do renews it
     with (
         working(server, tmp_path / "one", first.workspace, **settings) as one,
         working(server, tmp_path / "two", first.workspace, **settings) as other, first.up() as holder,
     ):  # fmt: skip
         says(holder, "ready;")
+        server.sql(f"{default} {LEASE_MS}")
         with second.up("--standby") as standby:
             says(standby, "standing by")
             run = "run", "Wait", "--plan", "plan.yaml", "--detach", "--concurrency", str(count)
