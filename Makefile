@@ -10,9 +10,9 @@ PYTHON_CODE := pmagent actors contracts events firmware projections replay tests
 BIN := .venv/bin
 UNITS := tests/unit/
 WAITING := tests/browser/ tests/crash/ tests/integration/
-MACHINES := tests/contract/test_storages.py tests/integration/test_log_copy.py $(wildcard tests/*/test_postgres_*.py)
+MACHINES := tests/contract/test_storages.py tests/integration/test_log_copy.py $(wildcard tests/*/test_postgres_*.py tests/*/test_workers*.py)
 # System packages that tests use and that setup installs as root, else names.
-export SYSTEM_PACKAGES := git strace lnav bubblewrap chromium-headless-shell xvfb x11-xkb-utils postgresql pgbouncer etcd-server
+export SYSTEM_PACKAGES := git strace lnav bubblewrap chromium-headless-shell xvfb x11-xkb-utils postgresql pgbouncer etcd-server faketime
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 18

@@ -27,6 +27,9 @@ _THERE: Final = ("PreconditionFailed", "412")
 ATTEMPTS: Final = 6
 """So often one call is tried, with longer and longer pauses: about half a minute in all."""
 
+READ_SECONDS: Final = 30.0
+"""So long the service may say nothing, in each of them."""
+
 
 class BadPlace(PmagentError, exit_code=2):
     """The place of blobs cannot be used as it is."""
@@ -179,7 +182,7 @@ def _made(place: Place) -> Any:
             "install pmagent with its extra s3: uv tool install 'pmagent[s3]'",
         ) from None
     config = Config(
-        connect_timeout=5, read_timeout=30, retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
+        connect_timeout=5, read_timeout=READ_SECONDS, retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
         request_checksum_calculation="when_required", response_checksum_validation="when_required",
     )
     return Session().create_client(

@@ -32,7 +32,7 @@ TAKE_SECONDS: Final = 10.0
 """So long one host has to confirm a take-over, or a renewal: without a standby it never does."""
 
 _TAKE: Final = b"SELECT * FROM pm.take($1, $2, $3, $4, $5, $6, $7)"
-_RENEW: Final = b"SELECT pm.renew($1, $2, $3)"
+_RENEW: Final = b"SELECT pm.renew($1, $2, $3, $4)"
 _UNSAFE: Final = b"SELECT pm.unsafe($1)"
 TIMELINE: Final = b"SELECT timeline FROM pm.system()"
 _LOCK: Final = b"SELECT pg_try_advisory_lock(28781, $1)"
@@ -117,18 +117,16 @@ class Hold:
         DatabaseRefused."""
 
         def renewed() -> bool:
-            given = (self.head.log_no, self.head.epoch, "true" if released else "false")
+            given = self.head.log_no, self.head.epoch, self.claim.token, "true" if released else "false"
             ((held,),) = self.commit(_RENEW, *given, seconds=seconds or TAKE_SECONDS)
             return bool(held)
 
         def on_another(session: Session) -> bool:
             check_server(session, replicated=self.claim.replicated)
             self.session = session
-            head = head_of(session, self.address.log)
-            if head is None or head.token != self.claim.token:  # our epoch, in a history in which another one took it
-                return False
-            session.ask(_LOCK, self.head.log_no)
-            return renewed()
+            if held := renewed():
+                session.ask(_LOCK, self.head.log_no)
+            return held
 
         if self.session is not None:
             try:

@@ -14,7 +14,9 @@ from pmagent.events.errors import PmagentError
 from pmagent.events.postgres.address import Address
 from pmagent.events.postgres.session import Broken, DatabaseRefused, Failed, Session, sessions
 
-STEPS: Final = ("schema.sql", "blobs.sql", "lease.sql", "requests.sql", "attempts.sql", "fleet.sql", "line.sql")
+STEPS: Final = (
+    "schema.sql", "blobs.sql", "lease.sql", "requests.sql", "attempts.sql", "fleet.sql", "line.sql", "token.sql",
+)  # fmt: skip
 """The files that lead from each version of the schema to the next."""
 
 VERSION: Final = len(STEPS)

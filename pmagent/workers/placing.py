@@ -110,9 +110,9 @@ class Placement:
             data = event.data
             if event.actor == GATE and isinstance(data, EffectsPaused | EffectsResumed):
                 self._held = isinstance(data, EffectsPaused)
-            elif self._there and (request := getattr(data, "request", 0)) in self._there:
-                self._there.discard(request)
-                self._forgotten(request)
+            elif event.kind == "fact" and event.causation in self._there:  # an outcome; a cancellation ends nothing
+                self._there.discard(event.causation)
+                self._forgotten(event.causation)
 
     def _forgotten(self, position: int) -> None:
         task = asyncio.get_running_loop().create_task(self._forget(position))

@@ -9,13 +9,15 @@ from collections.abc import Callable
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import anyio
 
 from pmagent.actors.core.actor import Performers
 from pmagent.core import Effect, Event, Io, Payload, event_type, live
 from pmagent.events.postgres.address import parse_address
+from pmagent.events.postgres.session import Session
+from pmagent.events.postgres.storage import PostgresStorage
 from pmagent.events.postgres.store import PostgresLog
 from pmagent.service.lease import Fence
 
@@ -90,8 +92,41 @@ def performers(acts: Path, how: Callable[..., object] = act) -> Performers:
     return dict.fromkeys((Once, Attended, Again), partial(how, acts=acts))  # type: ignore[arg-type]
 
 
-def stop_at_check(where: Literal["before", "after"], number: int) -> None:
-    """Stop this process before or after the ``number``-th time that it finds its lease live."""
+Where = Literal["before", "after", "sending", "waiting", "answered"]
+
+
+def stop_at(where: Where, number: int) -> None:
+    """Stop this process beside the ``number``-th time that it finds its lease live (before, after), or that it appends:
+    before that is sent, while it waits for the answer, or behind it."""
+    if where in ("before", "after"):
+        _stop_at_check(where, number)
+    else:
+        _stop_at_append(where, number)
+
+
+def _stop_at_append(where: Where, number: int) -> None:
+    append, wait, seen, now = PostgresStorage._append, Session._wait, count(1), [False]
+
+    def stop(here: Where) -> None:
+        if now[0] and where == here:
+            now[0] = False
+            os.kill(os.getpid(), signal.SIGSTOP)
+
+    def appended(self: PostgresStorage, *given: Any) -> None:
+        now[0] = next(seen) == number
+        stop("sending")
+        append(self, *given)
+        stop("answered")
+
+    def waited(self: Session, *given: Any) -> None:
+        stop("waiting")
+        wait(self, *given)
+
+    PostgresStorage._append = appended  # type: ignore[assignment, method-assign]
+    Session._wait = waited  # type: ignore[assignment, method-assign]
+
+
+def _stop_at_check(where: Where, number: int) -> None:
     ask, seen = Fence.live, count(1)
 
     def asked(self: Fence) -> bool:

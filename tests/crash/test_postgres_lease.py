@@ -17,6 +17,7 @@ import pytest
 
 from pmagent.actors.core.actor import Performers
 from pmagent.core import Event, Io, live
+from pmagent.events.errors import GaveUp
 from pmagent.events.event import LogTakenOver
 from pmagent.events.postgres import hold as hold_module
 from pmagent.events.postgres import lease as lease_module
@@ -24,8 +25,8 @@ from pmagent.events.postgres import storage as storage_module
 from pmagent.events.postgres.store import PostgresLog
 from pmagent.events.reader import events
 from pmagent.events.storage import Storage
-from tests.crash.lease_holder import Again, Asked, Attended, Boss, Done, Kind, Once, hold, note, stop_at_check
-from tests.support.effort import NIGHT, by_night
+from tests.crash.lease_holder import Again, Asked, Attended, Boss, Done, Kind, Once, Where, hold, note, stop_at
+from tests.support.effort import NIGHT, by_night, some
 from tests.support.forked import KILLED, Fork
 from tests.support.logs import BatchWriter, draft
 from tests.support.postgres import SECONDS, Server, cluster, one_server, until
@@ -64,11 +65,13 @@ def forked() -> Iterator[Callable[[Callable[[int], None]], Fork]]:
 
 
 class Following:
-    """A standby that folds nothing."""
+    """A standby that folds nothing; ``over``: it is to give up."""
 
-    def follow(self) -> int:
+    over = False
+
+    def follow(self) -> int | None:
         """It is at the beginning."""
-        return 0
+        return None if self.over else 0
 
 
 def wait_live(storage: Storage) -> None:
@@ -91,16 +94,19 @@ def acted(acts: Path) -> list[str]:
     return [line.split()[0] for line in acts.read_text().splitlines()]
 
 
-@pytest.mark.parametrize("where", ["before", "after"])
+PLACES: list[Where] = ["before", "after", "sending", "waiting", "answered"]
+
+
+@pytest.mark.parametrize("where", PLACES if NIGHT else ["before", "after", "waiting"])
 @pytest.mark.parametrize("number", [1, 2, 5] if NIGHT else [2])
-def test_a_holder_stopped_beside_a_check_of_its_lease_starts_nothing_beside_the_next_one(
-    log: PostgresLog, tmp_path: Path, forked: Callable[[Callable[[int], None]], Fork], where: str, number: int
+def test_a_holder_stopped_beside_a_check_of_its_lease_or_an_append_starts_nothing_beside_the_next_one(
+    log: PostgresLog, tmp_path: Path, forked: Callable[[Callable[[int], None]], Fork], where: Where, number: int
 ) -> None:
     acts = tmp_path / "acts"
     acts.touch()
 
     def run(out: int) -> None:
-        stop_at_check(where, number)  # type: ignore[arg-type]
+        stop_at(where, number)
         hold(log.place, acts, "once", out)
 
     old = forked(run)
@@ -117,8 +123,47 @@ def test_a_holder_stopped_beside_a_check_of_its_lease_starts_nothing_beside_the_
         writer.write([draft(2)])
         note(acts, "next")
     assert code != 0
-    assert code == KILLED or where == "before", "nobody would have kept it from the start"
+    assert code == KILLED or where != "after", "nobody would have kept it from the start"
     assert acted(acts)[-2:] == ["next", "next"], "it acted beside its successor"
+    assert log.verify(decode=True).ok
+
+
+@pytest.mark.parametrize("where", some(PLACES, 2))
+def test_a_holder_stopped_for_less_than_its_lease_goes_on_and_nobody_takes_over(
+    log: PostgresLog, server: Server, tmp_path: Path, forked: Callable[[Callable[[int], None]], Fork], where: Where
+) -> None:
+    acts, name = tmp_path / "acts", log.place.partition("#")[2]
+    acts.touch()
+    with log.lease("first") as lease, closing(lease.open()) as storage:
+        BatchWriter(storage).create(storage.log_id())
+    server.sql(f"UPDATE pm.log SET lease_ms = 60000 WHERE name = '{name}'")
+
+    def run(out: int) -> None:
+        stop_at(where, 3)
+        hold(log.place, acts, "once", out)
+
+    old = forked(run)
+    stopped(old.pid)
+    standby, found = Following(), list[LogTakenOver | None]()
+    taking = threading.Thread(target=_take_after, args=(log, found, standby))
+    taking.start()
+    try:
+        until(lambda: server.sql("SELECT count(*) FROM pm.standby") == "1", "it follows")
+        silent = f"SELECT renewed < now() - interval '2 seconds' FROM pm.log WHERE name = '{name}'"
+        until(lambda: server.sql(silent) == "t", "the holder has been silent for a while")
+        epoch, before = log.age()[0], len(acted(acts))
+        os.kill(old.pid, signal.SIGCONT)
+        until(lambda: len(acted(acts)) > before + 3, "it acts on")
+    finally:
+        standby.over = True
+        taking.join(SECONDS)
+    old.kill(0)
+    old.end()
+    assert (found, log.age()[0]) == ([], epoch)
+    lines = acts.read_text().splitlines()
+    assert [int(line.split()[0]) for line in lines] == [old.pid] * len(lines)
+    positions = [line.split()[1] for line in lines]
+    assert len(positions) == len(set(positions)), "nothing was done twice"
     assert log.verify(decode=True).ok
 
 
@@ -248,8 +293,11 @@ def _hold_on(log: PostgresLog, out: int) -> None:
         signal.pause()
 
 
-def _take_after(log: PostgresLog, found: list[LogTakenOver | None]) -> None:
-    with log.lease("fourth", standby=Following()) as lease, closing(lease.open()) as storage:
+def _take_after(log: PostgresLog, found: list[LogTakenOver | None], standby: Following | None = None) -> None:
+    with (
+        suppress(GaveUp), log.lease("fourth", standby=standby or Following()) as lease,
+        closing(lease.open()) as storage,
+    ):  # fmt: skip
         found.append(storage.taken_over)
 
 

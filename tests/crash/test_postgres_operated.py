@@ -9,7 +9,8 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import psycopg
@@ -24,7 +25,9 @@ from pmagent.events.postgres.schema import prepare
 from pmagent.events.postgres.storage import PostgresStorage
 from pmagent.events.postgres.store import PostgresLog
 from pmagent.events.reader import events
-from tests.crash.test_postgres_outcomes import Waiting, begun, check
+from tests.crash.test_postgres_outcomes import WAITING, Waiting, begun, check
+from tests.support.commands import spawn
+from tests.support.daemons import running
 from tests.support.effort import by_night
 from tests.support.forked import KILLED, Fork
 from tests.support.logs import BatchWriter, draft
@@ -93,13 +96,48 @@ def test_a_holder_that_hears_no_answers_is_deposed_by_one_that_does(
             after = BatchWriter(taken)
             after.write([draft(2)])
             proxy.speak()
-            with suppress(Deposed):  # the batch is there: its own answer may come first
-                waiting.end()
-            with pytest.raises(Deposed):
+
+            def go_on() -> None:
+                waiting.end()  # the batch is there: its own answer may come first
                 writer.write([draft(4)])
+
+            with pytest.raises(Deposed):
+                go_on()
             after.write([draft(3)])
         storage.close()
     check(direct, after, ["note-1", "note-2", "note-3"])
+
+
+def test_a_daemon_without_standbys_says_why_it_waits_and_goes_on_with_one(workspace: Path) -> None:
+    with cluster() as three:
+        (workspace / ".pmagent").mkdir(exist_ok=True)
+        with (workspace / ".pmagent/config.toml").open("a") as file:
+            file.write(f'\n[storage]\nlog = "{three.a.address("lab")}"\n')
+
+        def looked_at() -> tuple[str, str]:
+            checks = spawn("doctor", "--format", "json", cwd=workspace).document["checks"]
+            (found,) = (check for check in checks if check["name"] == "database")
+            return found["state"], found["text"]
+
+        with running(workspace), ThreadPoolExecutor(1) as asking:
+            assert looked_at()[0] == "ok"
+            for standby in (three.b, three.c):
+                standby.stop()
+            asked = asking.submit(spawn, "oa", "snapshot", cwd=workspace)
+            until(lambda: three.a.sql(WAITING) != "0", "a batch waits")
+            state, text = looked_at()
+            assert (state, "no synchronous standby is connected" in text) == ("warn", True), text
+            assert not asked.done()
+            three.b.start()
+            assert asked.result().code == 0
+            assert looked_at()[0] == "ok"
+        three.a.configure(synchronous_standby_names="")
+        three.a.reload()
+        until(lambda: three.a.sql("SHOW synchronous_standby_names") == "", "commits wait for nobody")
+        state, text = looked_at()
+        assert (state, "synchronous_standby_names is empty" in text) == ("fail", True), text
+        refused = spawn("oa", "snapshot", cwd=workspace)
+        assert (refused.code, "must not hold a log" in refused.errors) == (2, True)
 
 
 def test_a_slot_that_nobody_reads_holds_back_no_more_than_it_may(server: Server, log: PostgresLog) -> None:

@@ -333,6 +333,12 @@ def test_an_epoch_that_another_one_holds_in_another_history_is_not_renewed(three
     hold.close()
     assert hold.renew(), "on another connection"
     three.a.sql(f"UPDATE pm.log SET token = 'of another one' WHERE name = '{address.log}'")
-    hold.close()
+    before = three.a.sql(f"SELECT renewals, released FROM pm.log WHERE name = '{address.log}'")
     assert not hold.renew()
+    hold.close()
+    assert not hold.renew(released=True), "on another connection"
+    assert three.a.sql(f"SELECT renewals, released FROM pm.log WHERE name = '{address.log}'") == before
+    assert hold.session is not None
+    locks = hold.session.ask(b"SELECT FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()")
+    assert not locks, "nobody takes its session for the other one's"
     hold.close()

@@ -5,26 +5,29 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import tomllib
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from pmagent.events.postgres.schema import VERSION
 from tests.support import warm
 from tests.support.commands import PMAGENT, SECONDS, clean_environment
 from tests.support.effort import by_night
 from tests.support.machines import Machine, says
 from tests.support.postgres import WRITER, Proxy, Server, one_server, until
 from tests.support.sandboxes import needs_sandbox
+from tests.support.workers import joined, working
 
 LEASE_MS = 3000
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    """One server, whose logs have short leases."""
-    with one_server() as made:
+    """One server, whose logs have short leases; with two connections for each of a hundred attempts on workers."""
+    with one_server(max_connections="300") as made:
         made.sql(f"ALTER TABLE pm.log ALTER lease_ms SET DEFAULT {LEASE_MS}")
         yield made
 
@@ -38,7 +41,8 @@ def allowed(workspace: Path) -> None:
 
 @pytest.fixture
 def two(server: Server, workspace: Path, tmp_path: Path) -> tuple[Machine, Machine]:
-    """Two machines with one log that is not there yet."""
+    """Two machines with one log that is not there yet, and which nobody follows."""
+    server.sql("TRUNCATE pm.standby")
     address = str(server.new_log())
     return Machine(tmp_path / "a", workspace, address), Machine(tmp_path / "b", workspace, address)
 
@@ -179,6 +183,108 @@ def test_a_holder_that_is_cut_off_from_its_database_ends_its_tasks_before_the_ne
                 assert [one["data"]["why"] for one in second.facts("log.taken_over")] == ["expired"]
     finally:
         proxy.close()
+
+
+def test_of_two_standbys_one_takes_over_and_the_other_one_follows_it(
+    two: tuple[Machine, Machine], workspace: Path, tmp_path: Path, server: Server
+) -> None:
+    first, second = two
+    third = Machine(tmp_path / "c", workspace, address_of(second))
+    log = f"FROM pm.log WHERE name = '{address_of(second).partition('#')[2]}'"
+    with first.up() as holder:
+        says(holder, "ready;")
+        with second.up("--standby") as one, third.up("--standby") as other:
+            says(one, "standing by")
+            says(other, "standing by")
+            until(lambda: server.sql("SELECT count(*) FROM pm.standby") == "2", "both follow")
+            epoch = int(server.sql(f"SELECT epoch {log}"))
+            holder.kill()
+            until(lambda: server.sql(f"SELECT epoch > {epoch} {log}") == "t", "one has taken over")
+            until(lambda: len(second.facts("log.taken_over")) == 1, "and says so")
+            note = server.sql(f"SELECT holder {log}")
+            new, machine, left = (one, second, other) if f"pid {one.pid} " in note else (other, third, one)
+            says(new, "ready;")
+            until(lambda: server.sql("SELECT count(*) FROM pm.standby") == "1", "the other one follows")
+            assert left.poll() is None
+            assert int(server.sql(f"SELECT epoch {log}")) == epoch + 1, "one epoch for one winner"
+            assert machine.run("oa", "snapshot").code == 0
+            new.kill()
+            says(left, "ready;")
+    assert [one["data"]["epoch"] for one in first.facts("log.taken_over")] == [epoch + 1, epoch + 2]
+    assert first.run("log", "verify").code == 0
+
+
+def address_of(machine: Machine) -> str:
+    """Where its log lies."""
+    text = (machine.workspace / ".pmagent/config.toml").read_text()
+    return str(tomllib.loads(text)["storage"]["log"])
+
+
+def test_a_standby_of_an_older_release_than_the_schema_takes_nothing_over(
+    two: tuple[Machine, Machine], server: Server
+) -> None:
+    first, second = two
+    log = f"FROM pm.log WHERE name = '{address_of(first).partition('#')[2]}'"
+    with first.up() as holder:
+        says(holder, "ready;")
+        with second.up("--standby") as standby:
+            says(standby, "standing by")
+            until(lambda: server.sql("SELECT count(*) FROM pm.standby") == "1", "it follows")
+            epoch = server.sql(f"SELECT epoch {log}")
+            server.sql(f"INSERT INTO pm.version VALUES ({VERSION + 1})")  # a later release brings it up to date
+            try:
+                holder.send_signal(signal.SIGTERM)
+                assert holder.wait(SECONDS) == 0
+                _, errors = standby.communicate(timeout=SECONDS)
+                assert standby.returncode == 2
+                assert b"use the later release" in errors
+                with second.up("--standby") as again:
+                    _, errors = again.communicate(timeout=SECONDS)
+                    assert (again.returncode, b"use the later release" in errors) == (2, True)
+                assert server.sql(f"SELECT epoch {log}") == epoch, "nobody has the log"
+            finally:
+                server.sql(f"DELETE FROM pm.version WHERE version > {VERSION}")
+    assert second.facts("log.taken_over") == []
+    assert second.run("log", "verify").code == 0
+
+
+@by_night
+@needs_sandbox
+@pytest.mark.slow
+def test_what_runs_on_workers_is_taken_up_by_the_standby_when_the_holder_is_killed(
+    two: tuple[Machine, Machine], server: Server, tmp_path: Path
+) -> None:
+    first, second = two
+    joined(server)
+    name, count = address_of(first).partition("#")[2], 100
+    asked = "intent: wait, tools: [sleep], labels: [linux]"
+    tasks = (f'- {{task_id: t{n}, {asked}, inputs: {{args: ["{10 + n % 20}"]}}}}\n' for n in range(count))
+    (first.workspace / "plan.yaml").write_text("".join(tasks))
+    settings = {"logs": [name], "capacity": count // 2}
+    default = "ALTER TABLE pm.log ALTER lease_ms SET DEFAULT"
+    server.sql(f"{default} 30000")  # also a machine with much to do renews it
+    with (
+        working(server, tmp_path / "one", first.workspace, **settings) as one,
+        working(server, tmp_path / "two", first.workspace, **settings) as other, first.up() as holder,
+    ):  # fmt: skip
+        says(holder, "ready;")
+        server.sql(f"{default} {LEASE_MS}")
+        with second.up("--standby") as standby:
+            says(standby, "standing by")
+            run = "run", "Wait", "--plan", "plan.yaml", "--detach", "--concurrency", str(count)
+            assert first.run(*run).code == 0
+            until(lambda: one.claims() + other.claims() == count, "all tasks run")
+            holder.kill()
+            says(standby, "ready;")
+            until(lambda: len(second.facts("run.ended")) == 1, "the run is over")
+            assert one.claims() + other.claims() == count
+    requested = [event["position"] for event in second.facts("task.attempt_requested")]
+    exited = [event["causation"] for event in second.facts("task.exited")]
+    assert (len(requested), sorted(exited)) == (count, sorted(requested)), "each was asked for, and has ended, once"
+    assert {event["data"]["exit_code"] for event in second.facts("task.exited")} == {0}
+    assert second.facts("effect.interrupted") == []
+    assert second.run("log", "verify").code == 0
+    assert second.run("replay").code == 0
 
 
 def test_a_standby_is_stopped_in_order_and_leaves_no_trace(two: tuple[Machine, Machine], server: Server) -> None:

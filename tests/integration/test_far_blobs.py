@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -20,15 +22,17 @@ from pmagent.events.errors import CorruptLog, NotFound, PmagentError
 from pmagent.events.evidence import DatabaseNotAccepted, log_at, log_in
 from pmagent.events.far_blobs import BlobNotKept, BlobsUnreachable, FarBlobs
 from pmagent.events.postgres import reader as reader_module
+from pmagent.events.postgres.address import Address
+from pmagent.events.postgres.hold import committed
 from pmagent.events.postgres.schema import STEPS, VERSION, prepare, schema_version
-from pmagent.events.postgres.session import sessions
+from pmagent.events.postgres.session import Session, sessions
 from pmagent.events.postgres.store import PostgresLog
 from pmagent.workspace.layout import Layout
 from pmagent.workspace.trust import accept
 from tests.integration.test_log_copy import fill
 from tests.support.commands import clean_environment, invoke, spawn
 from tests.support.daemons import running
-from tests.support.postgres import READER, WRITER, Server, one_server, servers
+from tests.support.postgres import READER, WRITER, Proxy, Server, one_server, servers
 from tests.support.s3 import Bucket, one_bucket
 
 NO, USAGE, CORRUPT, UNREACHABLE, SECURITY = 1, 2, 4, 5, 7
@@ -189,6 +193,64 @@ def test_rotten_content_of_the_cache_is_fetched_again(bucket: Bucket, tmp_path: 
         blobs.check(name)
 
 
+@pytest.mark.parametrize("told", [b"c0ntent", b"cont", b"content and more", b""])
+def test_a_store_that_answers_with_other_content_is_not_believed(bucket: Bucket, tmp_path: Path, told: bytes) -> None:
+    name = blobs_at(bucket, tmp_path / "a").put(b"content")
+    bucket.client.put_object(Bucket=bucket.name, Key=bucket.key(name), Body=told)
+    blobs = blobs_at(bucket, tmp_path / "b")
+    for look in (blobs.get, blobs.reader, blobs.check):
+        with pytest.raises(CorruptLog, match="far store"):
+            look(name)
+    assert not [path for path in (tmp_path / "b").rglob("*") if path.is_file()], "nothing of it is kept"
+
+
+@contextmanager
+def silent() -> Iterator[str]:
+    """The place of a store that takes every call and answers none."""
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as listener:
+        yield f"s3://blobs?endpoint=http://127.0.0.1:{listener.getsockname()[1]}&region=us-east-1"
+
+
+@pytest.mark.usefixtures("bucket")
+def test_a_store_that_says_nothing_is_not_waited_for_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(s3, "ATTEMPTS", 2)
+    monkeypatch.setattr(s3, "READ_SECONDS", 0.2)
+    with silent() as place:
+        blobs = s3.blobs_in(place, BlobStore(RealDisk(), str(tmp_path)), lambda: None)
+        with pytest.raises(BlobNotKept, match="s3://blobs are not reached"):
+            blobs.put(b"content")
+        for look in (blobs.get, blobs.reader, blobs.check):
+            with pytest.raises(BlobsUnreachable, match="s3://blobs are not reached"):
+                look("0" * 64)
+
+
+def test_a_database_that_says_nothing_is_not_waited_for_without_end(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader_module, "OUTAGE_SECONDS", 0.2)
+    monkeypatch.setattr(sessions, "__defaults__", (0.3,))
+    for asking in (Session.ask, committed):
+        monkeypatch.setattr(asking, "__kwdefaults__", {**(asking.__kwdefaults__ or {}), "seconds": 0.3})
+    address, folder = server.new_log(), tmp_path / "proxy"
+    folder.mkdir()
+    with PostgresLog(address, tmp_path / "a", replicated=False).lease("tests"), closing(Proxy(server, folder)) as proxy:
+        behind = Address(f"postgresql:///postgres?host={folder}&user={WRITER}", address.log)
+        store, other = (PostgresLog(behind, tmp_path / name, replicated=False).blobs() for name in "bc")
+        name = store.put(b"content")
+        proxy.silence(1)
+        with pytest.raises(BlobNotKept, match="are not reached"):
+            store.put(b"more")
+        for look in (store.check, other.get):
+            with pytest.raises(BlobsUnreachable, match="are not reached"):
+                look(name)
+        proxy.speak()
+        assert (store.check(name), other.get(store.put(b"more"))) == (7, b"more")
+        for one in (store, other):
+            one._far.close()  # type: ignore[attr-defined]
+
+
 def test_what_another_puts_first_under_a_name_is_not_replaced(bucket: Bucket, tmp_path: Path) -> None:
     name = blobs_at(bucket, tmp_path / "a").put(b"content")
     bucket.client.put_object(Bucket=bucket.name, Key=bucket.key(name), Body=b"short")
@@ -226,11 +288,11 @@ def test_a_copy_takes_the_blobs_along_to_s3_and_back(server: Server, bucket: Buc
     assert (kept.checked, kept.bad, kept.bytes) == (found.checked, 0, found.bytes)
 
 
-def settled(workspace: Path, bucket: Bucket) -> None:
-    """Let the workspace's blobs lie in the bucket, as its configuration says."""
+def settled(workspace: Path, place: str) -> None:
+    """Let the workspace's blobs lie at a place, as its configuration says."""
     (workspace / ".pmagent").mkdir(exist_ok=True)
     with (workspace / ".pmagent/config.toml").open("a") as file:
-        file.write(f'\n[storage]\nblobs = "{bucket.place}"\n')
+        file.write(f'\n[storage]\nblobs = "{place}"\n')
 
 
 PLAN = """\
@@ -241,7 +303,7 @@ PLAN = """\
 
 
 def test_a_workspace_keeps_its_blobs_in_s3_when_its_user_has_accepted_that(workspace: Path, bucket: Bucket) -> None:
-    settled(workspace, bucket)
+    settled(workspace, bucket.place)
     plan = workspace.parent / "plan.yaml"
     plan.write_text(PLAN)
     ran = invoke("run", "list", "--plan", str(plan), environ={"PMAGENT_WORKSPACE": str(workspace)})
@@ -264,8 +326,26 @@ def test_a_workspace_keeps_its_blobs_in_s3_when_its_user_has_accepted_that(works
     assert spawn("log", "verify", cwd=workspace).code == CORRUPT
 
 
+@pytest.mark.usefixtures("bucket")
+def test_an_attempt_whose_output_a_silent_store_does_not_keep_has_failed(workspace: Path) -> None:
+    plan = workspace.parent / "plan.yaml"
+    plan.write_text(PLAN)
+    changed = "from pmagent.events import s3\ns3.ATTEMPTS, s3.READ_SECONDS = 1, 0.5"
+    with silent() as place:
+        settled(workspace, place)
+        accept(workspace)
+        with running(workspace, changed=changed) as daemon:
+            ran = spawn("run", "list", "--plan", str(plan), "--retries", "0", cwd=workspace)
+            assert ran.code == NO, ran.errors
+            assert daemon.process.poll() is None
+            failed = spawn("log", "tail", "-n", "all", "--type", "effect.failed", "--format", "json", cwd=workspace)
+            assert failed.text.count("BlobNotKept") == len(failed.lines) == 1
+    assert spawn("log", "verify", cwd=workspace).code == 0
+    assert spawn("replay", cwd=workspace).code == 0
+
+
 def test_no_bucket_is_reached_before_this_user_has_accepted_it(workspace: Path, bucket: Bucket) -> None:
-    settled(workspace, bucket)
+    settled(workspace, bucket.place)
     blobs = Layout(workspace).store.blobs()
     with pytest.raises(DatabaseNotAccepted) as caught:
         blobs.check("0" * 64)
@@ -277,7 +357,7 @@ def test_no_bucket_is_reached_before_this_user_has_accepted_it(workspace: Path, 
 
 
 def test_without_the_extra_one_error_says_what_to_install(workspace: Path, bucket: Bucket) -> None:
-    settled(workspace, bucket)
+    settled(workspace, bucket.place)
     accept(workspace)
     code = "import sys; sys.modules['botocore'] = None; from pmagent.cli.app import run; sys.exit(run(sys.argv[1:]))"
     done = subprocess.run(

@@ -232,19 +232,23 @@ def test_servers_that_do_not_keep_promises_hold_no_log(server: Server, tmp_path:
     server.sql(f"ALTER ROLE {WRITER} RESET synchronous_commit")
 
 
+@pytest.mark.parametrize(("setting", "writes"), [("full_page_writes", False), ("fsync", False), ("fsync", True)])
 def test_a_setting_that_is_weakened_later_ends_the_writer(
-    server: Server, log: PostgresLog, monkeypatch: pytest.MonkeyPatch
+    server: Server, log: PostgresLog, monkeypatch: pytest.MonkeyPatch, setting: str, *, writes: bool
 ) -> None:
-    monkeypatch.setattr(storage_module, "CHECK_SECONDS", -1.0)
+    monkeypatch.setattr(storage_module, "CHECK_SECONDS", float("inf") if writes else -1.0)
+    monkeypatch.setattr(reader_module, "OUTAGE_SECONDS", 0.0)
     with log.lease("tests") as lease:
         storage = lease.open()
+        writer = BatchWriter(storage)
+        writer.create(storage.log_id())
         storage.settle()
-        server.configure(full_page_writes="off")
+        server.configure(**{setting: "off"})
         server.reload()
         try:
-            until(lambda: server.sql("SHOW full_page_writes") == "off", "it is read")
-            with pytest.raises(OutcomeUnknown, match="full_page_writes"):
-                storage.settle()
+            until(lambda: server.sql(f"SHOW {setting}") == "off", "it is read")
+            with pytest.raises(OutcomeUnknown, match=setting):
+                writer.write([draft(1)]) if writes else storage.settle()
         finally:
             server.configure()
             server.reload()

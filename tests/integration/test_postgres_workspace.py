@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from pmagent.workspace.user_registry import Registry
 from tests.support.commands import clean_environment, invoke, pmagent, spawn
 from tests.support.daemons import running
 from tests.support.effort import by_night
-from tests.support.postgres import Server, one_server, programs, run, with_rights
+from tests.support.postgres import Server, one_server, programs, run, until, with_rights
 
 NO, USAGE, CORRUPT, UNREACHABLE, SECURITY = 1, 2, 4, 5, 7
 
@@ -200,6 +201,46 @@ def test_a_restored_backup_is_found_and_nothing_starts_until_that_is_accepted(th
     assert spawn("log", "accept-restore", "--yes", cwd=there).code == NO
     tail = spawn("log", "tail", "--type", "control.*", "--format", "json", cwd=there).text
     assert '"known_sum"' in tail
+
+
+def recovered(server: Server, archive: Path, base: Path, lsn: str) -> None:
+    """Put ``base`` in the place of the server's data, and have it replay the archive up to ``lsn``."""
+    server.stop()
+    server.data.rename(server.folder / "old")
+    base.rename(server.data)
+    server.configure(
+        restore_command=f"cp {archive}/%f %p", recovery_target_lsn=lsn, recovery_target_action="promote"
+    )  # fmt: skip
+    (server.data / "recovery.signal").touch()
+    server.start()
+    until(lambda: server.sql("SELECT pg_is_in_recovery()") == "f", "it is the primary again")
+
+
+@by_night
+def test_what_lies_behind_a_recovery_to_a_point_in_time_is_found_gone(there: Path, server: Server) -> None:
+    archive, base = server.folder / "archive", server.folder / "base"
+    archive.mkdir()
+    if os.getuid() == 0:
+        shutil.chown(archive, "postgres")
+    server.configure(archive_mode="on", archive_command=f"cp %p {archive}/%f")
+    server.stop()
+    server.start()
+    run("pg_basebackup", "-D", base, "-h", server.folder, "-U", "postgres", "-c", "fast", "--no-sync")
+    assert spawn("boot", "oa", cwd=there).code == 0
+    kept, lsn = Registry().log_of(there), server.sql("SELECT pg_current_wal_insert_lsn()")
+    assert spawn("oa", "snapshot", cwd=there).code == 0
+    known = Registry().log_of(there)
+    assert kept is not None
+    assert known is not None
+    segment = server.sql("SELECT pg_walfile_name(pg_switch_wal())")
+    until(lambda: server.sql("SELECT last_archived_wal FROM pg_stat_archiver") == segment, "it is archived")
+    recovered(server, archive, base, lsn)
+    refused = spawn("oa", "snapshot", cwd=there)
+    assert (refused.code, f"events {kept.position + 1} to {known.position} " in refused.errors) == (CORRUPT, True)
+    assert spawn("log", "accept-restore", "--yes", cwd=there).code == 0
+    assert spawn("oa", "snapshot", cwd=there).code == 0
+    for command in (("log", "verify"), ("replay",), ("rebuild", "--check")):
+        assert spawn(*command, cwd=there).code == 0, command
 
 
 def test_an_older_server_that_has_all_events_is_found_by_its_age(there: Path, server: Server) -> None:

@@ -3,29 +3,36 @@ daemon, where this machine lets it have mounts and a network of its own."""
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pmagent.workspace.trust import accept
-from tests.support.commands import Ran, spawn
+from tests.support.commands import spawn
 from tests.support.effort import by_night, rounds, some
 from tests.support.postgres import Proxy, Server, one_server
-from tests.support.workers import HANDS, LOG, Worker, joined, short_lease, until, working
+from tests.support.workers import (
+    CONFIG,
+    HANDS,
+    Worker,
+    joined,
+    logged,
+    made_lab,
+    ran,
+    rows,
+    running_plan,
+    short_lease,
+    sleepers,
+    task,
+    until,
+    working,
+)
 
 SECURITY = 7
-
-CONFIG = """\
-version: "1.0"
-whitelist_tools: [sh, sleep, cat, echo, python]
-"""
 
 
 @pytest.fixture(scope="module")
@@ -39,61 +46,7 @@ def server() -> Iterator[Server]:
 @pytest.fixture
 def lab(workspace: Path, server: Server) -> Path:
     """A workspace whose log lies there, and no worker."""
-    server.sql("TRUNCATE pm.worker")
-    server.sql(f"UPDATE pm.log SET name = 'old-' || log_no WHERE name = '{LOG}'")
-    (workspace / ".pmagent").mkdir(exist_ok=True)
-    with (workspace / ".pmagent/config.toml").open("a") as file:
-        file.write(f'\n[storage]\nlog = "{server.address(LOG)}"\nreplicated = false\n')
-    (workspace / "orchestra.config.yaml").write_text(CONFIG)
-    (workspace / "notes.txt").write_text("a file of the workspace\n")
-    accept(workspace)
-    return workspace
-
-
-def task(name: str, script: str, **more: Any) -> dict[str, Any]:
-    """A task of a plan: a script of sh, for a worker."""
-    made = {"task_id": name, "intent": name, "tools": ["sh"], "inputs": {"args": ["-c", script]}, "labels": ["linux"]}
-    return {**made, **more}
-
-
-def ran(lab: Path, *tasks: dict[str, Any]) -> Ran:
-    """Run a plan to its end."""
-    plan = lab.parent / "plan.json"
-    plan.write_text(json.dumps(list(tasks)))
-    return spawn("run", "tests", "--plan", str(plan), "--retries", "0", "--format", "json", cwd=lab)
-
-
-@contextmanager
-def running_plan(lab: Path, *tasks: dict[str, Any]) -> Iterator[Future[Ran]]:
-    """A plan that runs for the length of a block."""
-    with ThreadPoolExecutor(1) as pool:
-        yield pool.submit(ran, lab, *tasks)
-
-
-def logged(lab: Path, kind: str) -> list[dict[str, Any]]:
-    """The data of all events of a type."""
-    text = spawn("log", "tail", "-n", "500", "--type", kind, "--format", "json", cwd=lab).text
-    return [json.loads(line)["data"] for line in text.splitlines() if line.startswith("{")]
-
-
-def rows(server: Server, what: str = "state") -> list[str]:
-    """One column of the attempts of this log."""
-    return server.sql(
-        f"SELECT a.{what} FROM pm.attempt a JOIN pm.log USING (log_no) WHERE name = '{LOG}' ORDER BY a.position"
-    ).splitlines()
-
-
-def sleepers(mark: str) -> list[int]:
-    """The processes that sleep for so long: the mark of an attempt's box."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = path.read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if words[:2] == [b"sleep", mark.encode()]:
-            found.append(int(path.parent.name))
-    return found
+    return made_lab(workspace, server)
 
 
 def test_a_task_runs_on_a_worker_and_its_end_stands_in_the_log(
@@ -284,8 +237,9 @@ def test_a_cancellation_ends_the_box_and_withdraws_what_nobody_began(
             (begun,) = logged(lab, "run.requested")
             assert spawn("cancel", begun["run_id"], cwd=lab).code == 0
             assert run.result().code == 1
-        until(lambda: not sleepers("314"), "its box is gone")
+        assert not sleepers("314"), "its box was gone before that was said"
         until(lambda: len(logged(lab, "effect.cancelled")) == 2, "both have ended")
+        until(lambda: rows(server) == [], "what is durable in the log needs no row")
     assert len(logged(lab, "effect.cancelled")) == 2
     assert not logged(lab, "effect.interrupted")
 
@@ -342,10 +296,10 @@ def test_a_worker_that_is_killed_in_the_middle_of_what_it_sends_leaves_nothing_o
     lab: Path, server: Server, tmp_path: Path
 ) -> None:
     sent = "SELECT coalesce(sum(octet_length(bytes)), 0) FROM pm.output"
-    script = "for n in 1 2 3 4; do head -c 60000000 /dev/zero > $ARTIFACTS/$n; done; exit 0"
+    script = "for n in 1 2 3 4; do head -c 67000000 /dev/zero > $ARTIFACTS/$n; done; exit 0"
     with short_lease(lab, 3), working(server, tmp_path / "one", lab, sizes={"output_mib": 512}) as worker:
         with running_plan(lab, task("large", script)) as run:
-            until(lambda: int(server.sql(sent)) > 2**22, "a part of it is there")
+            until(lambda: int(server.sql(sent)) > 2**27, "half of it is there")
             worker.kill()
             assert run.result().code == 1
         until(lambda: server.sql(sent) == "0", "the part is removed")

@@ -40,12 +40,15 @@ sys.exit(code)
 
 
 class Daemon:
-    """A running daemon process on ``workspace``; ``console``: it serves one, at ``port`` (0: at any)."""
+    """A running daemon process on ``workspace``; ``console``: it serves one, at ``port`` (0: any); ``changed``: Python
+    that it runs first."""
 
-    def __init__(self, workspace: Path, file_bytes_max: int = 0, *, console: bool = False, port: int = 0) -> None:
+    def __init__(
+        self, workspace: Path, file_bytes_max: int = 0, *, console: bool = False, port: int = 0, changed: str = ""
+    ) -> None:
         accepted(workspace)
         self.process = warm.Popen(
-            [sys.executable, "-I", "-c", _SERVE, str(workspace), str(file_bytes_max)],
+            [sys.executable, "-I", "-c", f"{changed}\n{_SERVE}", str(workspace), str(file_bytes_max)],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/",
             env=clean_environment(PMAGENT_CONSOLE_ENABLED=str(console).lower(), PMAGENT_CONSOLE_PORT=str(port)),
         )
@@ -72,9 +75,9 @@ class Daemon:
 
 
 @contextmanager
-def running(workspace: Path, file_bytes_max: int = 0) -> Iterator[Daemon]:
+def running(workspace: Path, file_bytes_max: int = 0, *, changed: str = "") -> Iterator[Daemon]:
     """A daemon for the length of a block; killed at its end if it still runs."""
-    daemon = Daemon(workspace, file_bytes_max)
+    daemon = Daemon(workspace, file_bytes_max, changed=changed)
     try:
         daemon.wait_ready()
         yield daemon

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import re
 import shutil
 import signal
 import socket
@@ -328,6 +329,7 @@ class Proxy:
         self.seen: tuple[bytearray, bytearray] = (bytearray(), bytearray())  # to the server, to the client
         self._server = str(server.folder / ".s.PGSQL.5432")
         self._cut: tuple[int, int] | None = None
+        self._lost: tuple[int, re.Pattern[bytes], Callable[[], None]] | None = None
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(str(folder / ".s.PGSQL.5432"))
         self._listener.listen()
@@ -349,6 +351,16 @@ class Proxy:
     def watch(self) -> None:
         """From now on, note what is carried, and cut nothing."""
         self.arm(0, 1 << 60)
+
+    def lose(self, way: int, what: bytes, then: Callable[[], None] = lambda: None) -> None:
+        """From now on, cut the connection on which the first ``what`` (a pattern) is to be carried ``way`` (0: to the
+        server, 1: to the client): it does not arrive. ``then``: done before anybody sees that."""
+        self._lost = (way, re.compile(what), then)
+
+    @property
+    def has_lost(self) -> bool:
+        """Whether that has happened."""
+        return self._lost is None
 
     def silence(self, *ways: int) -> None:
         """From now on nothing arrives, either way or those ``ways``, and nobody is told so."""
@@ -407,6 +419,10 @@ class Proxy:
             while data := given.recv(65536):
                 self._carries[way].wait()
                 with self._lock:
+                    if self._lost is not None and self._lost[0] == way and self._lost[1].search(data):
+                        self._lost[2]()
+                        self._lost = None
+                        break
                     kept = len(data)
                     if self._cut is not None and self._cut[0] == way:
                         kept = min(kept, self._cut[1] - len(self.seen[way]))

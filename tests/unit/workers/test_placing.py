@@ -8,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from pmagent.contracts.effect import EffectCancelled, EffectCancelRequested
 from pmagent.events.attempts import Offering
 from pmagent.workers.placing import Placement
 
@@ -41,7 +42,8 @@ class Table:
 
 def ended(position: int) -> Any:
     """What the log says when an attempt is over."""
-    return SimpleNamespace(actor="gate", data=SimpleNamespace(request=position))
+    data = EffectCancelled(request=position, reason="cancel_requested")
+    return SimpleNamespace(kind="fact", actor="worker", causation=position, data=data)
 
 
 async def rest() -> None:
@@ -77,3 +79,18 @@ async def test_files_stay_until_the_row_of_each_attempt_that_goes_by_them_is_the
     placement.hear([ended(2)], [])
     await rest()
     assert (table.named, table.loads) == ({}, set())
+
+
+async def test_a_row_stays_until_its_attempt_has_ended_whoever_asks_for_that() -> None:
+    table, placement = Table(), Placement()
+    placement.join(SimpleNamespace(attempts=lambda: table), SimpleNamespace(paused=False))  # type: ignore[arg-type]
+    table.offer(1, Offering([], b"", [], 0, 0, 0.0))
+    placement.begin(1)
+    data = EffectCancelRequested(request=1)
+    asked: Any = SimpleNamespace(kind="decision", actor="worker", causation=9, data=data)
+    placement.hear([asked], [])
+    await rest()
+    assert (table.named, 1 in placement) == ({1: []}, True), "its box may run still"
+    placement.hear([ended(1)], [])
+    await rest()
+    assert (table.named, 1 in placement) == ({}, False)
