@@ -99,7 +99,7 @@ TOPICS: Final[dict[str, Topic]] = {
     "graph": Topic(
         ("graph",), ("graph", "orchestration", "workflow", "flow", "topology"),
         ("graph.builder", "graph.error_route", "graph.run", "graph.idle", "graph.dead_nodes", "graph.no_end",
-         "graph.broken_route", "graph.empty_nodes"),
+         "graph.broken_route", "graph.empty_nodes", "graph.hollow"),
     ),
     "tools": Topic(
         ("tools", "security"), ("tools", "tool", "safe", "safety", "security", "sandboxing"),
@@ -117,11 +117,16 @@ TOPICS: Final[dict[str, Topic]] = {
     "justice": Topic(
         ("justice",), ("chief justice", "justice", "ruling", "verdict", "synthesis", "final score"),
         ("justice.deterministic", "justice.rules", "justice.facts", "justice.variance", "justice.dissent",
-         "justice.report_file", "justice.model_decides", "justice.without_effect"),
+         "justice.report_file", "justice.model_decides", "justice.without_effect",
+         "justice.constant"),
     ),
-    "agent": Topic(("agent",), ("approval", "limits", "persistence", "guardrails"), ("agent.limits", "agent.approval")),
+    "agent": Topic(
+        ("agent",), ("approval", "limits", "persistence", "guardrails"),
+        ("agent.limits", "agent.endless", "agent.approval"),
+    ),
     "outcome": Topic(
-        ("outcome",), ("outcome", "result", "results", "delivery"), ("outcome.delivered", "outcome.unused"),
+        ("outcome",), ("outcome", "result", "results", "delivery"),
+        ("outcome.delivered", "outcome.unused", "outcome.constant"),
     ),
     "project": Topic(("project",), ("tests", "typed", "errors", "handover", "documentation", "engineering", "quality")),
 }  # fmt: skip

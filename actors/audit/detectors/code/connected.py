@@ -24,6 +24,7 @@ _FAULTS: Final = {
     "no-entry": "graph.dead_nodes",
     "unreachable-node": "graph.dead_nodes",
     "endless-cycle": "graph.no_end",
+    "stuck-choice": "graph.no_end",
     "unknown-node": "graph.broken_route",
     "unmapped-route": "graph.broken_route",
     "undeclared-read": "state.undeclared",
@@ -31,8 +32,10 @@ _FAULTS: Final = {
     "parallel-write": "state.parallel_writes",
     "empty-node": "graph.empty_nodes",
     "constant-node": "graph.empty_nodes",
+    "hollow-graph": "graph.hollow",
 }
 """The goal that a graph's fault is a finding of, by its rule."""
+_ENDLESS: Final = ("endless-cycle", "stuck-choice")
 _CLASS: Final = re.compile(r"\b(?:class|in) ([A-Z]\w*)")
 """The class of a finding about the state."""
 _FILES: Final = ("open", "read_text", "read_bytes", "write_text", "write_bytes")
@@ -53,7 +56,9 @@ class Connection:
         self._unused: dict[str, list[tuple[int, int, str]]] = {}
         for path, one in reach.unused():
             self._unused.setdefault(path, []).append((one.first, one.last, one.says))
-        unread = [one for one in personas if one.variable and not reach.mentions(one.variable)]
+        swallowed = reach.losses.swallowed()
+        unread = [one for one in personas
+                  if one.variable and (one.variable in swallowed or not reach.mentions(one.variable))]
         self._dead = [*graphs.dead_places(), *((one.path, one.line, one.line) for one in unread)]
         self._manifests = [path for path in files if path.rpartition("/")[2] == _MANIFEST and _is_object(read(path))]
 
@@ -71,12 +76,17 @@ class Connection:
             yield Finding(goal="tools.no_unsafe_calls", path=".", line=0, text=says, confidence=0.6)
         for fault in self._graphs.faults():
             yield _of_fault(fault)
+            if fault.rule in _ENDLESS and self._reach.reached(fault.path, fault.line):
+                yield _of_fault(fault, "agent.endless")
+                text = f"{fault.text}: then nobody gets what the graph computed"
+                yield Finding(goal="outcome.unused", path=fault.path, line=fault.line, text=text, confidence=0.9)
             if fault.rule == "unreachable-node" and fault.node:
                 text = f"{fault.node}: no edge leads to this node"
                 yield Finding(goal="repo.idle", path=fault.path, line=fault.line, text=text, confidence=0.9)
         for body in () if self._reach.library else self._reach.idle():
             text = f"{body.name}: {'does nothing' if body.stub else 'nothing that runs names it'}"
             yield Finding(goal="repo.idle", path=body.path, line=body.first, text=text, confidence=0.9)
+        yield from self._unread()
         judging = [one for one in seen if one.goal.startswith("justice.")]
         for path, unused in self._reach.unused():
             yield Finding(goal="outcome.unused", path=path, line=unused.first, text=unused.says, confidence=0.8)
@@ -86,6 +96,16 @@ class Connection:
             if any(one.goal == "output.structured" and (one.path, one.line) == (path, unused.first) for one in seen):
                 yield Finding(goal="output.unused_schema", path=path, line=unused.first, text=unused.says,
                               confidence=0.9)  # fmt: skip
+
+    def _unread(self) -> Iterator[Finding]:
+        """Attributes and keys of a state that are computed, and that no code reads; and what an endless run leaves."""
+        fields = [(f"{name} is computed", path, line) for name, path, line in self._reach.losses.unread_fields()]
+        keys = [(f"{key} of the state is written by {node}", path, line)
+                for key, node, path, line in self._graphs.written() if not self._reach.losses.reads(key)]
+        for says, path, line in [] if self._reach.library else [*fields, *keys]:
+            if self._reach.reached(path, line):
+                text = f"{says}, and no code reads it"
+                yield Finding(goal="outcome.unused", path=path, line=line, text=text, confidence=0.8)
 
     def _held(self, finding: Finding) -> Finding:
         family = finding.goal.partition(".")[0]
@@ -160,11 +180,11 @@ _NEAR: Final = 40
 """So near a finding about scores, in lines, a result that is not used is one of theirs."""
 
 
-def _of_fault(fault: GraphFault) -> Finding:
+def _of_fault(fault: GraphFault, goal: str = "") -> Finding:
     sure = {"error": 1.0, "warning": 0.9, "note": 0.8}[fault.severity]
     if (fault.rule, fault.severity) == ("parallel-write", "warning"):
         sure = 0.5  # only where both take the way that writes, which may be that of a failure
-    return Finding(goal=_FAULTS[fault.rule], path=fault.path, line=fault.line, text=fault.text, confidence=sure)
+    return Finding(goal=goal or _FAULTS[fault.rule], path=fault.path, line=fault.line, text=fault.text, confidence=sure)
 
 
 def _is_object(content: bytes | None) -> bool:

@@ -17,6 +17,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
+from pmagent.actors.audit.detectors.code.lost import LossReader
 from pmagent.actors.audit.detectors.code.names import last_name, parameters
 from pmagent.actors.audit.detectors.code.scopes import Function, Module, Site, module_of
 from pmagent.actors.audit.detectors.code.source import Source
@@ -89,6 +90,7 @@ class ReachReader:
         self._answering: set[str] = set()
         self._acting: set[str] = set()
         self._offered: set[str] = set()
+        self.losses = LossReader()
         self.library = False
         """Whether the repository has no entry point."""
 
@@ -97,6 +99,7 @@ class ReachReader:
         module = module_of(source)
         if module is None or source.role == "test":
             return
+        self.losses.take(module)
         functions = list(module.functions())
         self._functions[source.path] = [_body(module, node, site) for node, site in functions]
         wasting = (node for node, _ in functions if may_waste(module, node))

@@ -72,6 +72,11 @@ def is_stub(function: Function) -> bool:
     return False
 
 
+def does_nothing(body: Iterable[ast.stmt]) -> bool:
+    """Whether statements are there by their form alone."""
+    return all(map(_is_text, body))
+
+
 def _is_text(stmt: ast.stmt) -> bool:
     return isinstance(stmt, ast.Pass) or (isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Constant))
 

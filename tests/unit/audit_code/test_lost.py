@@ -1,0 +1,124 @@
+"""Results that are lost: each program has a twin that loses nothing."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+from pmagent.actors.audit.detectors.code.parse import parsed
+from pmagent.actors.audit.detectors.code.survey import survey_code
+from pmagent.contracts.audit_facts import Finding, History
+from tests.support.cases import each
+
+HISTORY = History(total=0, shown=[], span_s=0, burst=0.0)
+BENCH = """
+    import asyncio
+    SEATS = ("hard", "kind")
+    async def ask(seat, question): return await asyncio.sleep(0, len(seat + question))
+    async def bench(questions):
+        votes = {}
+        async def one(seat, question): HOLE
+        async with asyncio.TaskGroup() as group:
+            for question in questions:
+                for seat in SEATS:
+                    group.create_task(one(seat, question))
+        return votes
+    if __name__ == "__main__": print(asyncio.run(bench(["a"])))
+"""
+GRAPH = """
+    from typing import TypedDict
+    from langgraph.graph import END, START, StateGraph
+    class State(TypedDict):
+        topic: str
+        draft: str
+        mended: str
+    def write(state: State): return {"draft": state["topic"].upper()}
+    def mend(state: State): return {"mended": state["draft"].strip()}
+    g = StateGraph(State)
+    g.add_node(write).add_node(mend).add_edge(START, "write").add_edge("write", "mend").add_edge("mend", END)
+    end = g.compile().invoke({"topic": "x"})
+    HOLE
+    if __name__ == "__main__": pass
+"""
+SEATED = """
+    from langchain_openai import ChatOpenAI
+    PROSECUTOR = "You are the prosecutor. Look for gaps, and give points unwillingly; silence is guilt."
+    DEFENSE = "You are the defense. Look for effort, growth and good ideas, and explain each gap."
+    def ask(creed, case): return ChatOpenAI().invoke([("system", HOLE), ("user", case)])
+    def prosecutor(case): return ask(PROSECUTOR, case)
+    def defense(case): return ask(DEFENSE, case)
+    if __name__ == "__main__": print(prosecutor("x"), defense("x"))
+"""
+
+
+def reached(text: str, hole: str) -> list[Finding]:
+    content = dedent(text).replace("HOLE", hole).encode()
+    facts = survey_code([parsed("main.py", content)], ["main.py"], lambda _: content, HISTORY)
+    return [one for one in facts.findings if one.reached]
+
+
+def says(text: str, hole: str, goal: str) -> str:
+    return "\n".join(one.text for one in reached(text, hole) if one.goal == goal)
+
+
+@each(
+    "text, goal, lossy, sound",
+    [
+        (BENCH, "state.parallel_writes", "votes[question] = await ask(seat, question)",
+         "votes[seat, question] = await ask(seat, question)"),
+        (BENCH, "state.parallel_writes", "votes[question] = await ask(seat, question)",
+         "votes.setdefault(question, []).append(await ask(seat, question))"),
+        ("""
+         import json
+         def run(names):
+             for name in names:
+                 json.dump(len(name), open(HOLE, "w"))
+         if __name__ == "__main__": run(["a"])
+         """, "outcome.unused", '"out.json"', 'f"{name}.json"'),
+        ("""
+         def save(text): HOLE
+         def run(names):
+             for name in names: save(name)
+         if __name__ == "__main__": run(["a"])
+         """, "outcome.unused", "open('out.csv', 'w').write(text)", "open('out.csv', 'a').write(text)"),
+        (GRAPH, "outcome.unused", 'print(end["draft"])', 'print(end["mended"])'),
+        (GRAPH, "outcome.unused", 'print(end["draft"])', "print(end)"),
+        ("""
+         class Group:
+             def __init__(self, words): self.words, self.weight = words, 0
+         def run(words):
+             group = Group(words)
+             group.weight = len(words) * 2
+             return HOLE
+         if __name__ == "__main__": print(run("a"))
+         """, "outcome.unused", "group.words", "group.weight"),
+        ("""
+         from pathlib import Path
+         def run(scores):
+             total = sum(scores)
+             print(total)
+             Path("report.md").write_text(HOLE)
+         if __name__ == "__main__": run([1])
+         """, "outcome.constant", '"# Report: score 4.8 of 5, excellent"', 'f"# Report: score {total} of 5"'),
+        ("""
+         import shutil
+         def run(name): HOLE
+         if __name__ == "__main__": run("a")
+         """, "outcome.constant", 'shutil.copy("base.json", "out.json")', "shutil.copy(name, 'out.json')"),
+        ("""
+         from statistics import pvariance
+         def mean(scores):
+             score = sum(scores) / len(scores)
+             if pvariance(scores) > 2: HOLE
+             return score
+         if __name__ == "__main__": print(mean([1]))
+         """, "justice.without_effect", "pass", "score = min(scores)"),
+    ],
+)  # fmt: skip
+def test_a_loss_is_found_and_its_sound_twin_has_none(text: str, goal: str, lossy: str, sound: str) -> None:
+    assert says(text, lossy, goal)
+    assert not says(text, sound, goal)
+
+
+def test_a_persona_that_no_question_holds_is_none() -> None:
+    goals = [{one.goal for one in reached(SEATED, hole)} for hole in ("creed", '"You judge."')]
+    assert ["judges.personas" in one for one in goals] == [True, False]
