@@ -56,6 +56,8 @@ class Connection:
         self._unused: dict[str, list[tuple[int, int, str]]] = {}
         for path, one in reach.unused():
             self._unused.setdefault(path, []).append((one.first, one.last, one.says))
+        for name, path, line in reach.losses.unread_names():
+            self._unused.setdefault(path, []).append((line, line, f"{name} is computed and never used"))
         swallowed = reach.losses.swallowed()
         unread = [one for one in personas
                   if one.variable and (one.variable in swallowed or not reach.mentions(one.variable))]
@@ -80,6 +82,10 @@ class Connection:
                 yield _of_fault(fault, "agent.endless")
                 text = f"{fault.text}: then nobody gets what the graph computed"
                 yield Finding(goal="outcome.unused", path=fault.path, line=fault.line, text=text, confidence=0.9)
+            if fault.rule in ("constant-node", "empty-node"):
+                name = fault.text.rpartition(": ")[2].partition("()")[0]
+                text = f"{name}: always returns the same"
+                yield Finding(goal="repo.idle", path=fault.path, line=fault.line, text=text, confidence=0.9)
             if fault.rule == "unreachable-node" and fault.node:
                 text = f"{fault.node}: no edge leads to this node"
                 yield Finding(goal="repo.idle", path=fault.path, line=fault.line, text=text, confidence=0.9)
@@ -88,6 +94,10 @@ class Connection:
             yield Finding(goal="repo.idle", path=body.path, line=body.first, text=text, confidence=0.9)
         yield from self._unread()
         judging = [one for one in seen if one.goal.startswith("justice.")]
+        for name, path, line in self._reach.losses.unread_names():
+            if any(one.goal == "output.structured" and (one.path, one.line) == (path, line) for one in seen):
+                yield Finding(goal="output.unused_schema", path=path, line=line, text=f"no code reads {name}",
+                              confidence=0.9)  # fmt: skip
         for path, unused in self._reach.unused():
             yield Finding(goal="outcome.unused", path=path, line=unused.first, text=unused.says, confidence=0.8)
             if any(one.path == path and abs(one.line - unused.first) < _NEAR for one in judging):

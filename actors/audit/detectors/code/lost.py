@@ -119,8 +119,8 @@ def _replaced(module: Module) -> Iterator[Finding]:
             of_key = _vary(call, given, named, varying)
             others = _vary(call, given, set(given) - named, varying) - of_key
             if others:
-                says = f"workers side by side write {held}[{ast.unparse(key)}]; of those that differ only in "
-                says += f"{', '.join(sorted(others))} the last one replaces the others"
+                says = f"{held} loses results: of workers side by side that write [{ast.unparse(key)}] and differ by "
+                says += f"{', '.join(sorted(others))}, the last one replaces the others"
                 yield found("state.parallel_writes", module, site, says=says, confidence=0.9, lines=3)
                 if any(last_name(node.func) not in _STARTING for node in inside(worker) if isinstance(node, ast.Call)):
                     yield found("justice.without_effect", module, site, says=says, confidence=0.8, lines=3)
@@ -215,6 +215,7 @@ class LossReader:
         self._fields: set[str] = set()
         self._stored: list[tuple[str, str, int]] = []
         self._serial = False
+        self._globals: list[tuple[str, str, int]] = []
         self._whole = set[tuple[str, str]]()
         self._returning = set(_INVOKING) | {_STATE}
         self._invoked = False
@@ -230,6 +231,10 @@ class LossReader:
         for one, _ in module.classes():
             if all(last_name(base) in _PLAIN_BASES for base in one.bases):
                 self._fields |= _fields_of(one)
+        for stmt in module.tree.body:
+            match stmt:
+                case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call()) if not name.startswith("__"):
+                    self._globals.append((name, module.source.path, stmt.lineno))
         for node in ast.walk(module.tree):
             self._hear(node)
 
@@ -293,6 +298,10 @@ class LossReader:
                 parameter = at if isinstance(at, str) else own[at] if at < len(own) else ""
                 lost[name] += parameter in known[0].unread
         return {name for name, count in lost.items() if count and count == self._loads[name]}
+
+    def unread_names(self) -> Iterator[tuple[str, str, int]]:
+        """Names that a module gives a computed value, and that no code reads: name, path and line."""
+        yield from (one for one in self._globals if not self._loads[one[0]] and one[0] not in self._keys)
 
     def unread_fields(self) -> Iterator[tuple[str, str, int]]:
         """Attributes of the code's own classes that are computed and that no code reads: name, path and line."""

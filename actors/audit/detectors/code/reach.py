@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
@@ -89,6 +90,8 @@ class ReachReader:
         self._alone: dict[str, list[Calls]] = {}
         self._answering: set[str] = set()
         self._acting: set[str] = set()
+        self._calls: Counter[str] = Counter()
+        self._wasted: set[str] = set()
         self._offered: set[str] = set()
         self.losses = LossReader()
         self.library = False
@@ -107,6 +110,7 @@ class ReachReader:
         self._alone[source.path] = list(calls_alone(module))
         for node, _site in functions:
             (self._answering if returns_only(node) else self._acting).add(node.name)
+        self._calls.update(last_name(call.func) for call, _ in module.calls())
         self._loaded[source.path] = _module_body(module)
         self._imports[source.path] = frozenset(part for name in module.imported for part in name.split(".") if part)
         if source.path.endswith("__init__.py"):
@@ -123,6 +127,9 @@ class ReachReader:
         for one in (one for several in self._functions.values() for one in several):
             for name in {one.name, one.owner} - {""}:
                 self._called.setdefault(name, []).append(one)
+        dropped = Counter(one.name for several in self._alone.values() for one in several)
+        pure = self._answering - self._acting
+        self._wasted = {name for name, count in dropped.items() if name in pure and count == self._calls[name]}
         entries = [path for path in self._loaded if path in self._run or _stem(path) in modules]
         self.library = not entries
         for path in entries or self._loaded:
@@ -165,6 +172,8 @@ class ReachReader:
             (used if runs else idle).update(body.names, body.said, [body.name])
         used.update(part for path, body in self._loaded.items() if body in self._reached
                     for part in self._imports[path])  # fmt: skip
+        for path, body in self._loaded.items():
+            idle.update(() if body in self._reached else self._imports[path])
         return used, idle - used
 
     def unused(self) -> Iterator[tuple[str, Unused]]:
@@ -198,7 +207,7 @@ class ReachReader:
                 self._load(path)
         fresh = body.names - self._names
         self._names |= fresh
-        for name in fresh:
+        for name in fresh - self._wasted:
             for one in self._called.get(name, ()):
                 if self._loaded[one.path] in self._reached:
                     self._reach(one)
