@@ -90,7 +90,8 @@ class Topic(NamedTuple):
 _UNSAFE: Final = tuple(goal.id for goal in GOALS.values() if goal.security)
 TOPICS: Final[dict[str, Topic]] = {
     "history": Topic(
-        ("history",), ("history", "commits", "git"), ("history.commits", "history.spread", "history.bulk"),
+        ("history",), ("history", "commits", "git"),
+        ("history.commits", "history.spread", "history.bulk", "history.coarse"),
     ),
     "state": Topic(
         ("state",), ("state", "reducers", "reducer"),

@@ -312,7 +312,8 @@ def bad() -> CodeFacts:
     """The survey of one that has everything that is bad."""
     upload = Changes(added=900, largest=1.0, first_hour=1.0, empty=0, growing=1)
     found = surveyed(BAD, History(total=1, shown=HISTORY.shown[:1], span_s=0, burst=1.0, changes=upload))
-    broken = surveyed(BROKEN, HISTORY)
+    coarse = Changes(added=900, largest=0.4, first_hour=0.1, empty=0, growing=3)
+    broken = surveyed(BROKEN, msgspec.structs.replace(HISTORY, total=4, changes=coarse))
     return msgspec.structs.replace(found, counts={**broken.counts, **found.counts})
 
 

@@ -119,6 +119,48 @@ def test_a_loss_is_found_and_its_sound_twin_has_none(text: str, goal: str, lossy
     assert not says(text, sound, goal)
 
 
+JURY = """
+    from langchain_openai import ChatOpenAI
+    llm = ChatOpenAI()
+    def ask(name, before): return llm.invoke(f"You are {name}. The others: {before}").content
+    def jury(names):
+        said = []
+        for name in names: said.append(HOLE)
+        return said
+    if __name__ == "__main__": print(jury(["a", "b"]))
+"""
+AT_ONCE = """
+    import asyncio
+    from langchain_openai import ChatOpenAI
+    llm = ChatOpenAI()
+    async def examine(seat): return await llm.ainvoke(seat)
+    async def bench(seats):
+        async def one(seat): return HOLE
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one(seat)) for seat in seats]
+        return [task.result() for task in tasks]
+    if __name__ == "__main__": print(asyncio.run(bench(["a"])))
+"""
+
+
+def test_judges_who_are_shown_what_was_said_before_judge_in_a_row() -> None:
+    assert says(JURY, "ask(name, said)", "judges.in_sequence")
+    assert not says(JURY, "ask(name, names)", "judges.in_sequence")
+
+
+def test_who_calls_somebody_that_asks_is_asked_side_by_side_as_well() -> None:
+    assert says(AT_ONCE, "await examine(seat)", "judges.parallel")
+    assert not says(AT_ONCE, "await asyncio.sleep(0, seat)", "judges.parallel")
+
+
+def test_a_route_that_reads_what_no_state_declares_never_goes_the_other_way() -> None:
+    text = dedent(GRAPH).replace("HOLE", "print(end)").replace('.add_edge("write", "mend")', "")
+    choice = 'g.add_conditional_edges("write", lambda state: END if state.get(HOLE) else "mend", ["mend", END])'
+    text = text.replace("end = g.", f"{choice}\nend = g.")
+    assert says(text, '"failed"', "graph.broken_route")
+    assert not says(text, '"draft"', "graph.broken_route")
+
+
 def test_a_persona_that_no_question_holds_is_none() -> None:
     goals = [{one.goal for one in reached(SEATED, hole)} for hole in ("creed", '"You judge."')]
     assert ["judges.personas" in one for one in goals] == [True, False]

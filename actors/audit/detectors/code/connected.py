@@ -61,6 +61,7 @@ class Connection:
         swallowed = reach.losses.swallowed()
         unread = [one for one in personas
                   if one.variable and (one.variable in swallowed or not reach.mentions(one.variable))]
+        self._mute = bool(personas) and len(unread) == len(personas)
         self._dead = [*graphs.dead_places(), *((one.path, one.line, one.line) for one in unread)]
         self._manifests = [path for path in files if path.rpartition("/")[2] == _MANIFEST and _is_object(read(path))]
 
@@ -77,22 +78,33 @@ class Connection:
             says = "no call that starts a process, evaluates code or loads objects"
             yield Finding(goal="tools.no_unsafe_calls", path=".", line=0, text=says, confidence=0.6)
         for fault in self._graphs.faults():
-            yield _of_fault(fault)
-            if fault.rule in _ENDLESS and self._reach.reached(fault.path, fault.line):
-                yield _of_fault(fault, "agent.endless")
-                text = f"{fault.text}: then nobody gets what the graph computed"
-                yield Finding(goal="outcome.unused", path=fault.path, line=fault.line, text=text, confidence=0.9)
-            if fault.rule in ("constant-node", "empty-node"):
-                name = fault.text.rpartition(": ")[2].partition("()")[0]
-                text = f"{name}: always returns the same"
-                yield Finding(goal="repo.idle", path=fault.path, line=fault.line, text=text, confidence=0.9)
-            if fault.rule == "unreachable-node" and fault.node:
-                text = f"{fault.node}: no edge leads to this node"
-                yield Finding(goal="repo.idle", path=fault.path, line=fault.line, text=text, confidence=0.9)
+            yield from self._of_fault(fault)
         for body in () if self._reach.library else self._reach.idle():
             text = f"{body.name}: {'does nothing' if body.stub else 'nothing that runs names it'}"
             yield Finding(goal="repo.idle", path=body.path, line=body.first, text=text, confidence=0.9)
         yield from self._unread()
+        yield from self._wasted(seen)
+
+    def _of_fault(self, fault: GraphFault) -> Iterator[Finding]:
+        """The fault as a finding, and what follows from it."""
+        yield _of_fault(fault)
+        if fault.rule in _ENDLESS and self._reach.reached(fault.path, fault.line):
+            yield _of_fault(fault, "agent.endless")
+            text = f"{fault.text}: then nobody gets what the graph computed"
+            yield Finding(goal="outcome.unused", path=fault.path, line=fault.line, text=text, confidence=0.9)
+        if fault.rule == "undeclared-read" and "the route " in fault.text:
+            text = f"{fault.text}: so it always goes the same way"
+            yield Finding(goal="graph.broken_route", path=fault.path, line=fault.line, text=text, confidence=0.9)
+        if fault.rule in ("constant-node", "empty-node"):
+            name = fault.text.rpartition(": ")[2].partition("()")[0]
+            text = f"{name}: always returns the same"
+            yield Finding(goal="repo.idle", path=fault.path, line=fault.line, text=text, confidence=0.9)
+        if fault.rule == "unreachable-node" and fault.node:
+            text = f"{fault.node}: no edge leads to this node"
+            yield Finding(goal="repo.idle", path=fault.path, line=fault.line, text=text, confidence=0.9)
+
+    def _wasted(self, seen: Sequence[Finding]) -> Iterator[Finding]:
+        """Results that are computed, and that nothing uses."""
         judging = [one for one in seen if one.goal.startswith("justice.")]
         for name, path, line in self._reach.losses.unread_names():
             if any(one.goal == "output.structured" and (one.path, one.line) == (path, line) for one in seen):
@@ -122,6 +134,7 @@ class Connection:
         if family not in _OF_PROGRAMS:
             return finding
         reached = self._reach.reached(finding.path, finding.line) and self._is_named(finding)
+        reached = reached and not (self._mute and finding.goal == "judges.parallel")
         places = [(first, last) for path, first, last in self._dead if path == finding.path]
         if family in _BY_RESULT:
             places += [(first, last) for first, last, _says in self._unused.get(finding.path, ())]

@@ -172,7 +172,9 @@ class _Combination:
                 says = "nothing is done where this holds of the scores"
                 yield self._found("justice.without_effect", node, says, 0.9)
             case ast.If(test=test, body=body) if self._spreads.source(test) is not None:
-                yield self._found("justice.variance", test, "a wide spread of scores is treated apart", 0.9)
+                told = all(isinstance(stmt, ast.Expr) and any(map(_tells, ast.walk(stmt))) for stmt in body)
+                says = "a wide spread of scores is only told" if told else "a wide spread of scores is treated apart"
+                yield self._found("justice.variance", test, says, 0.5 if told else 0.9)
                 if any(_tells(one) for stmt in body for one in ast.walk(stmt)):
                     yield self._found("justice.dissent", node, "told where the scores lie far apart", 0.8)
             case ast.IfExp(test=test, body=body) if self._spreads.source(test) is not None:
