@@ -16,7 +16,7 @@ import msgspec
 from pmagent.actors.audit.graphs.build import BUILDERS
 from pmagent.actors.audit.graphs.channels import channels
 from pmagent.actors.audit.graphs.routes import function_of, labels_chosen
-from pmagent.actors.audit.graphs.updates import UpdateReader, Updates, is_settled
+from pmagent.actors.audit.graphs.updates import UpdateReader, Updates, counters_of, is_settled
 from pmagent.actors.audit.graphs.values import END, START, Builder, EdgeSeen, Func, Value, excluding
 from pmagent.contracts.audit_facts import GraphFault, Severity
 
@@ -87,6 +87,16 @@ def graph_faults(run: Run, builders: Sequence[Builder]) -> list[GraphFault]:
     found = {one: None for builder in own for one in _Graph(run, builder, reader).faults()}
     order = list(RULES)
     return sorted(found, key=lambda one: (one.path, one.line, order.index(one.rule), one.text))
+
+
+def counted_loops(run: Run, builders: Sequence[Builder]) -> Iterator[tuple[Builder, int, str]]:
+    """Loops whose choice reads a number that one of their nodes counts up: the graph, the line of the choice, the
+    number's key."""
+    reader = UpdateReader(run)
+    for builder in builders:
+        graph = _Graph(run, builder, reader) if builder.kind in BUILDERS else None
+        for line, key in graph.counted() if graph is not None else ():
+            yield builder, line, key
 
 
 class _Graph:
@@ -190,6 +200,18 @@ class _Graph:
             if works and keys and others <= inside and all(self._leaves(name, keys) for name in inside):
                 text = f"{source}: the loop goes on by {', '.join(sorted(keys))}, which none of its nodes writes"
                 yield self._fault("stuck-choice", branch.line, text, source)
+
+    def counted(self) -> Iterator[tuple[int, str]]:
+        """The choices that end a loop by a key which a node of it counts up."""
+        for branch in self._builder.branches:
+            function, source = _callable(branch.path), branch.source
+            ways = {edge.target for edge in self._leaving[source] if edge.line == branch.line}
+            back = {one for one in ways if source in self._reached(one)}
+            if function is not None and back and back != ways:
+                updates = self._reader.read(function)
+                inside = {one for way in back for one in self._reached(way)}
+                counters = {key for name in inside if (node := self._functions.get(name)) for key in counters_of(node)}
+                yield from ((branch.line, key) for key in sorted(counters & {*updates.reads, *updates.soft}))
 
     def _leaves(self, name: str, keys: Container[str]) -> bool:
         """Whether a node surely leaves these keys as they are."""

@@ -356,6 +356,19 @@ def _changed(function: ast.AST, name: str) -> Iterator[str]:
                 yield key
 
 
+def counters_of(function: Func) -> set[str]:
+    """The keys that a function gives their own value, and something more."""
+    pairs = [pair for node in inside(function.node) if isinstance(node, ast.Dict)
+             for pair in zip(node.keys, node.values, strict=True)]  # fmt: skip
+    found = set[str]()
+    for key, value in pairs:
+        if isinstance(key, ast.Constant) and isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
+            read = {one.value if isinstance(one, ast.Constant) else one.attr for one in ast.walk(value.left)
+                    if isinstance(one, ast.Constant | ast.Attribute)}  # fmt: skip
+            found |= {str(key.value)} & read
+    return found
+
+
 def spent_keys(function: Func) -> set[str]:
     """The keys whose value is a constant, or stands under a name that the function hands to others too."""
     nodes = inside(function.node)

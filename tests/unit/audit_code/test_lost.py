@@ -153,6 +153,22 @@ def test_who_calls_somebody_that_asks_is_asked_side_by_side_as_well() -> None:
     assert not says(AT_ONCE, "await asyncio.sleep(0, seat)", "judges.parallel")
 
 
+def test_a_program_without_a_graph_has_its_stages() -> None:
+    goals = {one.goal for one in reached(AT_ONCE, "await examine(seat)") if one.goal.startswith("graph.")}
+    assert goals == {"graph.fan_out", "graph.fan_in", "graph.run"}
+    alone = AT_ONCE.replace(" for seat in seats]", "]").replace("one(seat))", "one(seats[0]))")
+    assert not says(alone, "await examine(seat)", "graph.fan_out")
+
+
+def test_a_loop_that_counts_its_rounds_has_a_limit() -> None:
+    loop = dedent(GRAPH).replace("HOLE", "print(end)").replace("mended: str", "mended: str\n    tries: int")
+    loop = loop.replace('"draft": state["topic"].upper()', '"draft": state["topic"], "tries": state["tries"] + 1')
+    choice = 'g.add_conditional_edges("mend", lambda state: END if state["tries"] > HOLE else "write", ["write", END])'
+    loop = loop.replace('.add_edge("mend", END)', f"\n{choice}")
+    assert says(loop, "3", "agent.limits")
+    assert not says(loop.replace('state["tries"] + 1', '3'), "3", "agent.limits")
+
+
 def test_a_route_that_reads_what_no_state_declares_never_goes_the_other_way() -> None:
     text = dedent(GRAPH).replace("HOLE", "print(end)").replace('.add_edge("write", "mend")', "")
     choice = 'g.add_conditional_edges("write", lambda state: END if state.get(HOLE) else "mend", ["mend", END])'

@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from pmagent.actors.audit.detectors.code.outcome import STAGE
 from pmagent.actors.audit.detectors.code.prompts import ROLE, Prompt
 from pmagent.actors.audit.detectors.code.reach import ReachReader
 from pmagent.actors.audit.graphs.reader import GraphReader
@@ -53,6 +54,7 @@ class Connection:
         self._reach = reach
         self._graphs = graphs
         self._personas = personas
+        self._stages: list[Finding] = []
         self._unused: dict[str, list[tuple[int, int, str]]] = {}
         for path, one in reach.unused():
             self._unused.setdefault(path, []).append((one.first, one.last, one.says))
@@ -67,9 +69,13 @@ class Connection:
 
     def findings(self, found: Iterable[Finding]) -> Iterator[Finding]:
         """The findings, each with whether it is reached; then what graphs and unused results show."""
-        seen = [self._held(one) for one in found if self._reach.library or not _is_returned(one)]
+        every = list(found)
+        self._stages = [one for one in every if one.goal == STAGE]
+        kept = (one for one in every if one.goal != STAGE)
+        seen = [self._held(one) for one in kept if self._reach.library or not _is_returned(one)]
         runs = [one for one in seen if one.goal == "graph.run"]
         yield from (one for one in seen if one.goal != "graph.run")
+        yield from map(self._held, self._graphs.counted())
         yield from self._runs(runs)
         yield from self._bench()
         held = ("tools.no_unsafe_calls", "security.")
@@ -151,6 +157,7 @@ class Connection:
         """That graphs are run, where there are any; or that nothing runs them. A library's are run by others."""
         built = [one for one in self._graphs.graphs() if one.builder]
         if not built:
+            yield from self._without_graph()
             return
         reached = [one for one in built if self._reach.reached(one.path, one.line)]
         if reached and (self._reach.library or self._manifests):
@@ -165,6 +172,13 @@ class Connection:
                 text = f"{one.name or one.builder} is built here, and {why}"
                 yield Finding(goal="graph.idle", path=one.path, line=one.line, text=text, confidence=0.9)
 
+    def _without_graph(self) -> Iterator[Finding]:
+        """The stages of a program that has no graph: functions that start several workers, and wait for them."""
+        stages = [one for one in self._stages if self._reach.reached(one.path, one.line)]
+        for goal in ("graph.fan_out", "graph.fan_in", "graph.run") if stages else ():
+            yield from (msgspec.structs.replace(one, goal=goal) for one in stages)
+        if len(stages) > 1:
+            yield msgspec.structs.replace(stages[-1], goal="graph.two_stages")
 
     def _bench(self) -> Iterator[Finding]:
         """Whether nodes that judge run side by side, or one behind the other."""

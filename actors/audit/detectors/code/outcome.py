@@ -13,6 +13,9 @@ from pmagent.actors.audit.detectors.code.notes import Notes, Waiting
 from pmagent.actors.audit.detectors.code.scopes import Module, Site
 from pmagent.contracts.audit_facts import Finding
 
+STAGE: Final = "stage"
+"""Of a finding on its way: a function starts several workers and waits for them, which is a stage where there is no
+graph."""
 _GATHERING: Final = frozenset(("gather", "create_task", "TaskGroup"))
 _MAPPING: Final = frozenset(("map", "submit", "run_in_executor", "to_thread"))
 
@@ -31,6 +34,7 @@ def look(module: Module, notes: Notes) -> None:
                 called = {last_name(node.func) for node in inside(function) if isinstance(node, ast.Call)}
                 notes.signs.update((("calls", function.name, name), "") for name in called)
         notes.waiting.extend(_in_a_row(module))
+        notes.found.extend(_stages(module))
 
 
 def _at_once(module: Module) -> Iterator[tuple[str, Finding]]:
@@ -48,6 +52,26 @@ def _at_once(module: Module) -> Iterator[tuple[str, Finding]]:
         for name in names - {written} if written not in tasks else names:
             says = f"{name}() is called side by side, by {written}()"
             yield name, found("judges.parallel", module, site, says=says, confidence=0.8, lines=4)
+
+
+def _stages(module: Module) -> Iterator[Finding]:
+    """Functions that gather what several calls give, or start several tasks in a group."""
+    seen = set[object]()
+    for call, site in calls_of(module, ("gather", "create_task", "start_soon")):
+        function = site.scope.function
+        several = len(call.args) > 1 or any(isinstance(one, ast.Starred) for one in call.args)
+        several = several or _is_repeated(call, site) or any(
+            isinstance(one.stmt, ast.For | ast.AsyncFor) for one in site.around()
+        )  # fmt: skip
+        calls = [one for one in walk(function or call) if isinstance(one, ast.Call)]
+        tasks = sum(last_name(one.func) == last_name(call.func) for one in calls)
+        grouped = last_name(call.func) == "gather" or any(
+            isinstance(one.stmt, ast.AsyncWith) for one in site.around()
+        )  # fmt: skip
+        if function is not None and function not in seen and grouped and (several or tasks > 1):
+            seen.add(function)
+            says = f"{function.name}() starts several workers side by side, and waits for all of them"
+            yield found(STAGE, module, site, says=says, confidence=0.8, lines=3)
 
 
 def _in_a_row(module: Module) -> Iterator[Waiting]:
