@@ -72,7 +72,7 @@ def _repeated(module: Module, notes: Notes) -> Iterator[Waiting]:
         if function is not None and not loops and isinstance(target, ast.Constant):
             notes.signs["overwrites", function.name, ""] = ast.unparse(target)
     for call, site in module.calls():
-        if _loops(site) and isinstance(call.func, ast.Name):
+        if isinstance(call.func, ast.Name) and site.scope.lookup(call.func.id) is not None and _loops(site):
             finding = found("outcome.unused", module, site, says="called in a loop", confidence=0.8, lines=3)
             yield Waiting((("overwrites", call.func.id, ""),), finding, "each turn overwrites {}")
 
@@ -175,7 +175,9 @@ def _canned(module: Module) -> Iterator[Finding]:
                 yield found("outcome.constant", module, site, says=says, confidence=0.75, lines=3)
         elif isinstance(call.func, ast.Attribute) and call.func.attr == "write_text" and call.args:
             text, function = _constant(call.args[0], site.scope), site.scope.function
-            if len(text) >= _TEXT_MIN and function is not None and parameters(function):
+            names = [node.value for node in walk(call.func.value) if isinstance(node, ast.Constant)]
+            told = any(isinstance(name, str) and _DATA.fullmatch(name) for name in names)
+            if told and len(text) >= _TEXT_MIN and function is not None and parameters(function):
                 says = "the text that is written is a constant"
                 yield found("outcome.constant", module, site, says=says, confidence=0.8, lines=3)
                 if _SCORED.search(text):
@@ -224,7 +226,9 @@ class LossReader:
         """Look at a file that ships."""
         for function, _ in module.functions():
             own = [one.arg for one in parameters(function)]
-            unread = frozenset() if is_stub(function) or function.decorator_list else _unread(function)
+            open_ones = {name for name in own if name not in module.mentions[function].read}
+            known = not open_ones or function.decorator_list or is_stub(function)
+            unread = frozenset[str]() if known else _unread(function, open_ones)
             self._signatures.setdefault(function.name, []).append(Signature(tuple(own), unread))
         for body in (module.tree, *(one for one, _ in module.functions())):
             self._take_body(module, body)
@@ -235,13 +239,17 @@ class LossReader:
             match stmt:
                 case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call()) if not name.startswith("__"):
                     self._globals.append((name, module.source.path, stmt.lineno))
-        for node in ast.walk(module.tree):
-            self._hear(node)
+        for node in walk(module.tree):
+            if type(node) in _HEARD:
+                self._hear(node)
 
     def _take_body(self, module: Module, body: ast.AST) -> None:
-        asked = {id(one.call) for several in questions(module).values() for one in several}
-        sources = _states(body, asked)
+        runs = any(word in module.source.text for word in _RUNNING)
+        asked = {id(one.call) for several in questions(module).values() for one in several} if runs else set[int]()
+        sources = _states(body, asked) if runs else {}
         for node in inside(body):
+            if type(node) not in _TAKEN:
+                continue
             match node:
                 case ast.Call(func=func, args=args, keywords=keywords):
                     name = last_name(func)
@@ -314,6 +322,12 @@ class LossReader:
         return key in self._keys or not self._invoked or not taken <= self._signatures.keys()
 
 
+_RUNNING: Final = ("invoke", "state", "State", "stream", "batch")
+"""A file without any of these words neither runs a graph nor holds its state."""
+_TAKEN: Final = frozenset((ast.Call, ast.FormattedValue, ast.keyword, ast.Return, ast.Assign))
+_HEARD: Final = frozenset((
+    ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.List, ast.Tuple, ast.Set, ast.MatchMapping, ast.Compare,
+))  # fmt: skip
 _PLAIN_BASES: Final = frozenset(("BaseModel", "TypedDict", "NamedTuple", "object", "ABC", "Generic", "Protocol"))
 _SERIAL: Final = frozenset((
     "asdict", "astuple", "model_dump", "model_dump_json", "vars", "__dict__", "to_dict", "pickle", "getattr", "attrs",
@@ -343,6 +357,8 @@ def _states(body: ast.AST, asked: Container[int]) -> dict[str, set[str]]:
     and the parameter of a node."""
     found: dict[str, set[str]] = {}
     for node in inside(body):
+        if type(node) is not ast.Assign:
+            continue
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 calls = [one for one in walk(value) if isinstance(one, ast.Call) and id(one) not in asked]
@@ -354,20 +370,17 @@ def _states(body: ast.AST, asked: Container[int]) -> dict[str, set[str]]:
     return found
 
 
-def _unread(function: Function) -> frozenset[str]:
-    """The parameters of a function that its body never reads."""
-    nodes = [node for stmt in function.body for node in ast.walk(stmt)]
-    read = {node.id for node in nodes if isinstance(node, ast.Name)}
-    if not read.isdisjoint(("locals", "vars", "super")):
-        return frozenset()
-    return frozenset(one.arg for one in parameters(function) if one.arg not in read and one.arg not in ("self", "cls"))
+def _unread(function: Function, given: set[str]) -> frozenset[str]:
+    """Those of the ``given`` parameters of a function that its body never reads, nor a function within it."""
+    read = {node.id for node in walk(*function.body) if isinstance(node, ast.Name)}
+    seen_through = not read.isdisjoint(("locals", "vars", "super"))
+    return frozenset() if seen_through else frozenset(given - read - {"self", "cls"})
 
 
 def _fields_of(one: ast.ClassDef) -> set[str]:
     """The attributes that a class gives its objects."""
     own = {stmt.target.id for stmt in one.body if isinstance(stmt, ast.AnnAssign) and isinstance(stmt.target, ast.Name)}
-    for node in ast.walk(one):
-        match node:
-            case ast.Attribute(value=ast.Name(id="self"), attr=attr, ctx=ast.Store()):
-                own.add(attr)
+    for node in walk(one):
+        if type(node) is ast.Attribute and type(node.ctx) is ast.Store and last_name(node.value) == "self":
+            own.add(node.attr)
     return own

@@ -77,9 +77,10 @@ def _stages(module: Module) -> Iterator[Finding]:
 def _in_a_row(module: Module) -> Iterator[Waiting]:
     """Calls in a loop that are given the list to which the loop adds what they gave before."""
     for call, site in module.calls():
-        loop = next((one.stmt for one in site.around() if isinstance(one.stmt, ast.For | ast.AsyncFor)), None)
-        given = {one.id for one in call.args if isinstance(one, ast.Name)}
-        if loop is None or not given:
+        given = {one.id for one in call.args if isinstance(one, ast.Name) and (site.scope, one.id) in module.additions}
+        around = site.around() if given else ()
+        loop = next((one.stmt for one in around if isinstance(one.stmt, ast.For | ast.AsyncFor)), None)
+        if loop is None:
             continue
         for node in ast.walk(loop):
             match node:
