@@ -177,6 +177,22 @@ def test_a_route_that_reads_what_no_state_declares_never_goes_the_other_way() ->
     assert not says(text, '"draft"', "graph.broken_route")
 
 
+def test_a_bound_model_that_no_code_reads_is_for_show_unless_a_file_offers_it() -> None:
+    agent = dedent("""
+        from langchain_openai import ChatOpenAI
+        from pydantic import BaseModel
+        class Answer(BaseModel): text: str
+        bound = ChatOpenAI().with_structured_output(Answer)
+        def ask(): return ChatOpenAI().invoke("x").content
+    """).encode()
+    main = b"from agent import ask\nif __name__ == '__main__': print(ask())\n"
+    for others, told in (({}, True), ({"langgraph.json": b'{"graphs": {"a": "./agent.py:bound"}}'}, False)):
+        files = {"agent.py": agent, "main.py": main, **others}
+        sources = [parsed(one, files[one]) for one in ("agent.py", "main.py")]
+        facts = survey_code(sources, list(files), files.get, HISTORY)
+        assert ("output.unused_schema" in facts.counts) == told
+
+
 def test_a_persona_that_no_question_holds_is_none() -> None:
     goals = [{one.goal for one in reached(SEATED, hole)} for hole in ("creed", '"You judge."')]
     assert ["judges.personas" in one for one in goals] == [True, False]

@@ -58,7 +58,11 @@ class Connection:
         self._unused: dict[str, list[tuple[int, int, str]]] = {}
         for path, one in reach.unused():
             self._unused.setdefault(path, []).append((one.first, one.last, one.says))
-        for name, path, line in reach.losses.unread_names():
+        offered = reach.offered_by_name
+        self._unread_names = [] if reach.library else [
+            one for one in reach.losses.unread_names() if one[0] not in offered
+        ]  # fmt: skip
+        for name, path, line in self._unread_names:
             self._unused.setdefault(path, []).append((line, line, f"{name} is computed and never used"))
         swallowed = reach.losses.swallowed()
         unread = [one for one in personas
@@ -112,7 +116,7 @@ class Connection:
     def _wasted(self, seen: Sequence[Finding]) -> Iterator[Finding]:
         """Results that are computed, and that nothing uses."""
         judging = [one for one in seen if one.goal.startswith("justice.")]
-        for name, path, line in self._reach.losses.unread_names():
+        for name, path, line in self._unread_names:
             if any(one.goal == "output.structured" and (one.path, one.line) == (path, line) for one in seen):
                 yield Finding(goal="output.unused_schema", path=path, line=line, text=f"no code reads {name}",
                               confidence=0.9)  # fmt: skip

@@ -94,6 +94,8 @@ class ReachReader:
         self._wasted: set[str] = set()
         self._offered: set[str] = set()
         self.losses = LossReader()
+        self.offered_by_name: set[str] = set()
+        """Objects that a settings file or a script names, for others to run."""
         self.library = False
         """Whether the repository has no entry point."""
 
@@ -122,6 +124,7 @@ class ReachReader:
     def settle(self, files: Sequence[str], read: Callable[[str], bytes | None]) -> None:
         """Follow everything from the entry points; ``read`` gives the content of one of the tracked ``files``."""
         modules, objects = _named(files, read)
+        self.offered_by_name = objects
         for path in self._loaded:
             self._by_stem.setdefault(_stem(path), []).append(path)
         for one in (one for several in self._functions.values() for one in several):

@@ -60,6 +60,11 @@ _COUNTS: Final = re.compile(
 """A sentence with one of these says that something has an effect."""
 _RECORDED: Final = re.compile(r"\b(?:computed|calculated|recorded|stored|noted)\b", re.IGNORECASE)
 """What is said of a value that nothing uses, and is true all the same."""
+_ANY: Final = frozenset((
+    "result", "results", "data", "value", "values", "text", "item", "items", "output", "response", "answer", "line",
+    "lines", "name", "report", "state", "message", "messages", "row", "rows",
+))  # fmt: skip
+"""Names under which code keeps anything: a sentence with the word need not be about this one."""
 _LOSING: Final = ("outcome.unused", "state.parallel_writes")
 _BY_USE: Final = ("justice", "judges", "output", "agent")
 """Families of goals that are met only by what runs and is used."""
@@ -295,7 +300,8 @@ class Facts:
         """A sentence that says of a result that it counts, or that all of it is kept, where it is lost."""
         said = set(_plain(statement.text))
         for one in self._lost:
-            names = {part for part in _plain(one.text.partition(" ")[0]) if len(part) > _TITLE_WORD}
+            name = one.text.partition(" ")[0]
+            names = {part for part in _plain(name) if len(part) > _TITLE_WORD} if name not in _ANY else set()
             counts = one.text.endswith(_UNREAD) and _COUNTS.search(statement.text)
             counts = counts or ("loses results" in one.text and _OF_ALL.search(statement.text))
             of_name = names and names <= said and counts
