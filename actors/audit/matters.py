@@ -25,6 +25,8 @@ PRODUCT: Final = "claim.product"
 """Something is done with what bears this name: a product, a service, a method."""
 NUMBER: Final = "claim.number"
 """A setting's number is claimed: ``path`` has it as it is written, a colon, and what code may have for it."""
+TOLD: Final = "claim.told"
+"""The sentence tells that something of this code does something: it is held against what is known to be lost."""
 EXPLAINED: Final = "report.explained"
 
 

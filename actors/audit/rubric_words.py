@@ -74,6 +74,7 @@ def derived(target: str, texts: tuple[str, ...], terms: tuple[str, ...], name: s
         meant = [goal for goal in meant if any(goal.id.partition(".")[0] in TOPICS[one].families for one in about)]
         wanted.update(goal for one in about for goal in TOPICS[one].always)
     wanted.update(goal.id for goal in meant)
+    wanted.update(flaw for goal, flaw in _BESIDE.items() if goal in wanted)
     return tuple(goal for goal in GOALS if goal in wanted)
 
 
@@ -89,39 +90,49 @@ class Topic(NamedTuple):
 _UNSAFE: Final = tuple(goal.id for goal in GOALS.values() if goal.security)
 TOPICS: Final[dict[str, Topic]] = {
     "history": Topic(
-        ("history",), ("history", "commits", "git"), ("history.commits", "history.spread", "history.bulk"),
+        ("history",), ("history", "commits", "git"),
+        ("history.commits", "history.spread", "history.bulk", "history.coarse"),
     ),
     "state": Topic(
         ("state",), ("state", "reducers", "reducer"),
-        ("state.typed", "state.plain_dicts", "state.undeclared", "state.parallel_writes"),
+        ("state.typed", "state.reducers", "state.plain_dicts", "state.undeclared", "state.parallel_writes"),
     ),
     "graph": Topic(
         ("graph",), ("graph", "orchestration", "workflow", "flow", "topology"),
-        ("graph.builder", "graph.run", "graph.idle", "graph.dead_nodes", "graph.no_end", "graph.broken_route",
-         "graph.empty_nodes"),
+        ("graph.builder", "graph.error_route", "graph.run", "graph.idle", "graph.dead_nodes", "graph.no_end",
+         "graph.broken_route", "graph.empty_nodes", "graph.hollow"),
     ),
     "tools": Topic(
         ("tools", "security"), ("tools", "tool", "safe", "safety", "security", "sandboxing"),
-        ("tools.checked_processes", "tools.time_limits", "tools.no_unsafe_calls", *_UNSAFE),
+        ("tools.checked_processes", "tools.time_limits", "tools.errors_handled", "tools.inputs_checked",
+         "tools.no_unsafe_calls", *_UNSAFE),
     ),
     "output": Topic(
         ("output",), ("structured output", "structured answers", "structured", "output", "answers"),
-        ("output.structured", "output.validated", "output.freeform", "output.unused_schema"),
+        ("output.structured", "output.validated", "output.retried", "output.freeform", "output.unused_schema"),
     ),
     "judges": Topic(
         ("judges",), ("judicial nuance", "nuance", "personas", "judges", "difference of the judges", "dialectic"),
-        ("judges.personas", "judges.distinct", "judges.collusion", "judges.in_sequence"),
+        ("judges.personas", "judges.distinct", "judges.parallel", "judges.collusion", "judges.in_sequence"),
     ),
     "justice": Topic(
         ("justice",), ("chief justice", "justice", "ruling", "verdict", "synthesis", "final score"),
-        ("justice.deterministic", "justice.model_decides", "justice.without_effect"),
+        ("justice.deterministic", "justice.rules", "justice.facts", "justice.variance", "justice.dissent",
+         "justice.report_file", "justice.model_decides", "justice.without_effect",
+         "justice.constant"),
     ),
-    "agent": Topic(("agent",), ("approval", "limits", "persistence", "guardrails")),
+    "agent": Topic(
+        ("agent",), ("approval", "limits", "persistence", "guardrails"),
+        ("agent.limits", "agent.endless", "agent.approval"),
+    ),
     "outcome": Topic(
-        ("outcome",), ("outcome", "result", "results", "delivery"), ("outcome.delivered", "outcome.unused"),
+        ("outcome",), ("outcome", "result", "results", "delivery"),
+        ("outcome.delivered", "outcome.unused", "outcome.constant"),
     ),
     "project": Topic(("project",), ("tests", "typed", "errors", "handover", "documentation", "engineering", "quality")),
 }  # fmt: skip
+_BESIDE: Final = {"project.errors_told": "project.swallowed", "project.tests": "project.untested"}
+"""Flaws that are looked for wherever their opposite is, whatever the words of the rubric."""
 _CALLED: Final = 6
 """So many words of its texts the name of a dimension outweighs."""
 

@@ -7,7 +7,7 @@ accused of what may stand there. The rules follow what LangGraph does (1.0): see
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -16,7 +16,7 @@ import msgspec
 from pmagent.actors.audit.graphs.build import BUILDERS
 from pmagent.actors.audit.graphs.channels import channels
 from pmagent.actors.audit.graphs.routes import function_of, labels_chosen
-from pmagent.actors.audit.graphs.updates import UpdateReader, Updates
+from pmagent.actors.audit.graphs.updates import UpdateReader, Updates, counters_of, is_settled
 from pmagent.actors.audit.graphs.values import END, START, Builder, EdgeSeen, Func, Value, excluding
 from pmagent.contracts.audit_facts import GraphFault, Severity
 
@@ -45,6 +45,10 @@ RULES: Final[Mapping[str, Rule]] = {
     "endless-cycle": Rule(
         "error", "No path leads from the node to an end", "the graph runs until GraphRecursionError",
         "add a condition that leads to END"),
+    "stuck-choice": Rule(
+        "error", "A loop's only way out depends on keys that no node of the loop writes",
+        "the choice is the same in each round: the loop ends at once, or runs until GraphRecursionError",
+        "let a node of the loop write one of the keys"),
     "unmapped-route": Rule(
         "error", "The function that chooses returns a value that the edge's map does not have",
         "KeyError when that way is chosen", "add the value to the map"),
@@ -62,10 +66,16 @@ RULES: Final[Mapping[str, Rule]] = {
     "constant-node": Rule(
         "note", "The node's function returns the same constants whatever the state is",
         "its result carries no information", "compute the result, or put it into the input"),
+    "hollow-graph": Rule(
+        "note", "Two fifths of the working nodes, or more, do nothing or return constants",
+        "the graph runs and computes next to nothing", "let the nodes do their work"),
 }  # fmt: skip
 """The rules by id, gravest first."""
 
 
+HOLLOW_MIN: Final = 2
+HOLLOW_SHARE: Final = 0.4
+"""So many nodes, and so large a share of those that are no junction, make a graph hollow."""
 FAULTS_MAX: Final = 500
 """So many faults of one graph are told."""
 
@@ -77,6 +87,16 @@ def graph_faults(run: Run, builders: Sequence[Builder]) -> list[GraphFault]:
     found = {one: None for builder in own for one in _Graph(run, builder, reader).faults()}
     order = list(RULES)
     return sorted(found, key=lambda one: (one.path, one.line, order.index(one.rule), one.text))
+
+
+def counted_loops(run: Run, builders: Sequence[Builder]) -> Iterator[tuple[Builder, int, str]]:
+    """Loops whose choice reads a number that one of their nodes counts up: the graph, the line of the choice, the
+    number's key."""
+    reader = UpdateReader(run)
+    for builder in builders:
+        graph = _Graph(run, builder, reader) if builder.kind in BUILDERS else None
+        for line, key in graph.counted() if graph is not None else ():
+            yield builder, line, key
 
 
 class _Graph:
@@ -144,6 +164,7 @@ class _Graph:
             if name not in reached and not name.startswith("__error_handler__"):
                 yield self._fault("unreachable-node", node.line, f"{name}: no path from START leads to it", name)
         yield from self._endless(reached)
+        yield from self._stuck()
 
     def _endless(self, reached: set[str]) -> Iterator[GraphFault]:
         """Nodes from which no way leads to END or to a node that nothing leaves, unless one on the way can wait."""
@@ -162,6 +183,42 @@ class _Graph:
         if stuck and not self._builder.interrupted and all(self._follows(name) for name in stuck):
             text = f"{', '.join(stuck)}: no way leads from here to END"
             yield self._fault("endless-cycle", self._builder.nodes[stuck[0]].line, text, stuck[0])
+
+    def _stuck(self) -> Iterator[GraphFault]:
+        """Choices by which alone a loop is left, and which come out the same in each of its rounds."""
+        for branch in self._builder.branches if not self._builder.interrupted else ():
+            function, source = _callable(branch.path), branch.source
+            ways = {edge.target for edge in self._leaving[source] if edge.line == branch.line}
+            back = {one for one in ways if source in self._reached(one)}
+            if function is None or not back or back == ways or not is_settled(function):
+                continue
+            inside = {one for way in back for one in self._reached(way) if source in self._reached(one)}
+            others = {edge.target for name in inside - {source} for edge in self._leaving[name]}
+            updates = self._reader.read(function)
+            keys = {**updates.reads, **updates.soft}
+            works = any(self._updates[name].writes for name in inside if name in self._updates)
+            if works and keys and others <= inside and all(self._leaves(name, keys) for name in inside):
+                text = f"{source}: the loop goes on by {', '.join(sorted(keys))}, which none of its nodes writes"
+                yield self._fault("stuck-choice", branch.line, text, source)
+
+    def counted(self) -> Iterator[tuple[int, str]]:
+        """The choices that end a loop by a key which a node of it counts up."""
+        for branch in self._builder.branches:
+            function, source = _callable(branch.path), branch.source
+            ways = {edge.target for edge in self._leaving[source] if edge.line == branch.line}
+            back = {one for one in ways if source in self._reached(one)}
+            if function is not None and back and back != ways:
+                updates = self._reader.read(function)
+                inside = {one for way in back for one in self._reached(way)}
+                counters = {key for name in inside if (node := self._functions.get(name)) for key in counters_of(node)}
+                yield from ((branch.line, key) for key in sorted(counters & {*updates.reads, *updates.soft}))
+
+    def _leaves(self, name: str, keys: Container[str]) -> bool:
+        """Whether a node surely leaves these keys as they are."""
+        updates = self._updates.get(name)
+        if updates is None or updates.open or updates.all_kept or updates.pauses:
+            return False
+        return not any(key in keys for key in (*updates.writes, *updates.changed))
 
     def _follows(self, name: str) -> bool:
         """Whether a node is read, and does not wait for a person."""
@@ -274,16 +331,31 @@ class _Graph:
     # --- functions -------------------------------------------------------------------------------------------------
 
     def _bodies(self) -> Iterator[GraphFault]:
+        hollow: list[str] = []
+        working = [name for name in self._builder.nodes if not self._is_junction(name) and not self._is_canned(name)]
         for name, updates in self._updates.items():
             function = self._functions[name]
             if function is None:
                 continue
             line, path = function.node.lineno, function.scope.path
+            fixed = updates.hollow or (updates.fixed and not updates.reads and not updates.soft)
             if updates.idle and not self._is_junction(name):
+                hollow.append(name)
                 yield self._fault("empty-node", line, f"{name}: {function.name}() does nothing", name, path)
-            elif updates.fixed and updates.writes and not updates.reads and not updates.soft:
+            elif fixed and updates.writes and not self._is_canned(name):
+                hollow.append(name)
                 text = f"{name}: {function.name}() always returns the same {', '.join(map(repr, updates.writes))}"
                 yield self._fault("constant-node", line, text, name, path)
+        hollow = [name for name in hollow if name in working]
+        if len(hollow) >= max(HOLLOW_MIN, HOLLOW_SHARE * len(working)):
+            text = f"{len(hollow)} of {len(working)} working nodes do nothing of their own: {', '.join(hollow)}"
+            yield self._fault("hollow-graph", self._builder.line, text)
+
+    def _is_canned(self, name: str) -> bool:
+        """Whether a node is the other way of a choice, and the last one: a fixed reply, or a word of regret."""
+        entering = [edge for edge in self._builder.edges if edge.target == name]
+        chosen = bool(entering) and all(edge.kind in ("conditional", "goto") for edge in entering)
+        return chosen and all(edge.target == END for edge in self._leaving[name])
 
     def _is_junction(self, name: str) -> bool:
         """Whether a node is there for its edges: branches meet in it, or it is where a way is chosen."""

@@ -12,11 +12,13 @@ from graphlib import CycleError, TopologicalSorter
 
 from pmagent.actors.audit.detectors.code.source import Source
 from pmagent.actors.audit.graphs.build import BUILDERS
-from pmagent.actors.audit.graphs.faults import graph_faults
+from pmagent.actors.audit.graphs.faults import counted_loops, graph_faults
 from pmagent.actors.audit.graphs.findings import graph_findings, running
 from pmagent.actors.audit.graphs.program import Program, mentions_graphs
+from pmagent.actors.audit.graphs.routes import function_of
 from pmagent.actors.audit.graphs.run import Run
 from pmagent.actors.audit.graphs.search import follow, graphs_of
+from pmagent.actors.audit.graphs.updates import UpdateReader, spent_keys
 from pmagent.actors.audit.graphs.values import Builder, Func, alternatives
 from pmagent.contracts.audit_facts import CodeGraph, Finding, GraphFault
 
@@ -51,6 +53,24 @@ class GraphReader:
         """The faults of the graphs, in the order of path and line."""
         builders = [builder for builder, _ in self._read()]
         return graph_faults(self._run, builders) if self._run is not None else []
+
+    def counted(self) -> Iterator[Finding]:
+        """Loops that end after so many rounds by a count of their own."""
+        for builder, line, key in counted_loops(self._run, [one for one, _ in self._read()]) if self._run else ():
+            text = f"a loop of the graph ends by {key}, which it counts up"
+            yield Finding(goal="agent.limits", path=builder.path, line=line, text=text, confidence=0.5)
+
+    def written(self) -> Iterator[tuple[str, str, str, int]]:
+        """The keys for which nodes compute a value that they use for nothing else: key, node, path and line."""
+        reader = UpdateReader(self._run) if self._run is not None else None
+        for builder, _graph in self._read() if reader is not None else ():
+            for name, node in builder.nodes.items():
+                function = function_of(node.action)
+                if reader is not None and isinstance(function, Func) and builder.kind in BUILDERS:
+                    updates = reader.read(function)
+                    spent = spent_keys(function)
+                    yield from ((key, name, function.scope.path, line) for key, line in updates.writes.items()
+                                if key not in spent)  # fmt: skip
 
     def dead_places(self) -> list[tuple[str, int, int]]:
         """Functions (path, first and last line) that are nodes, but only such to which no path leads from START."""

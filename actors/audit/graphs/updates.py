@@ -7,6 +7,7 @@ state. Anything that cannot be followed makes the reading ``open``: it may do mo
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -31,8 +32,9 @@ _MAPPING: Final = frozenset((
 class Updates(msgspec.Struct, eq=False):
     """Keys of the state with the line of their first use. ``soft``: reads that bear a missing key (``get``, or behind a
     test of it). ``all_kept``: it returns the whole state again. ``open``: it may write more. ``idle``: its body does
-    nothing at all; ``fixed``: it returns constants without a look at anything. ``pauses``: it waits for a person.
-    ``sometimes``: of ``writes``, those that not every way out of it makes."""
+    nothing at all; ``fixed``: it returns constants without a look at anything; ``hollow``: records made of constants,
+    with little of the state among them. ``pauses``: it waits for a person. ``changed``: keys whose value it may change
+    in place. ``sometimes``: of ``writes``, those that not every way out of it makes."""
 
     reads: dict[str, int] = {}
     soft: dict[str, int] = {}
@@ -41,8 +43,10 @@ class Updates(msgspec.Struct, eq=False):
     open: bool = False
     idle: bool = False
     fixed: bool = False
+    hollow: bool = False
     pauses: bool = False
     sometimes: set[str] = set()
+    changed: set[str] = set()
 
 
 class UpdateReader:
@@ -61,6 +65,7 @@ class UpdateReader:
         found = self._known[function.node, name] = Updates()
         body: Sequence[ast.AST] = function.node.body if isinstance(function.node, _FUNCTIONS) else [function.node.body]
         found.idle, found.fixed = _idle(body, name), _fixed(body)
+        found.hollow, found.changed = self._is_hollow(function, name), set(_changed(function.node, name))
         self._reads(function, name, found, depth)
         returned = list(_returned(function))
         ways: list[Updates] = [Updates() for _ in returned]
@@ -74,6 +79,45 @@ class UpdateReader:
             found.writes.setdefault(key, line)
         found.sometimes.update(key for key in found.writes if key not in always)
         return found
+
+    def _is_hollow(self, function: Func, name: str) -> bool:
+        """Whether all that a function does is to return records of the repository's own classes that it fills with
+        constants, and with less of the state than half of them."""
+        constants = echoes = 0
+        todo: list[ast.AST] = [value] if (value := _alone(function)) is not None else []
+        made = False
+        for _ in range(_STEPS):
+            if not todo:
+                return made and constants > 2 * echoes
+            match todo.pop():
+                case ast.Constant():
+                    constants += 1
+                case ast.Dict(values=parts) | ast.List(elts=parts) | ast.Tuple(elts=parts):
+                    todo += parts
+                case ast.Call(func=ast.Name(id=called), args=args, keywords=keywords) if self._makes(function, called):
+                    made = True
+                    todo += [*args, *(one.value for one in keywords)]
+                case ast.Subscript(value=ast.Name(id=owner)) | ast.Attribute(value=ast.Name(id=owner)) if owner == name:
+                    echoes += 1
+                case _:
+                    return False
+        return False
+
+    def _makes(self, function: Func, called: str) -> bool:
+        """Whether a name is a class of records, or a function that does nothing but make one of what it is given."""
+        for _ in range(2):
+            value = function.scope.find(called)
+            value = self._run.settled(value) if value is not None else None
+            if not isinstance(value, Func):
+                break
+            made = _alone(value)
+            if not isinstance(made, ast.Call) or not isinstance(made.func, ast.Name):
+                return False
+            parts = [*made.args, *(one.value for one in made.keywords)]
+            if not all(isinstance(one, ast.Name | ast.Constant) for one in parts):
+                return False
+            function, called = value, made.func.id
+        return isinstance(value, Class) and fields_written(value)
 
     def _reads(self, function: Func, name: str, found: Updates, depth: int) -> None:
         tested = _tested(function.node, name)
@@ -271,6 +315,92 @@ def _tested(function: ast.AST, name: str) -> set[str]:
             ) if held == name:
                 found.add(key)
     return found
+
+
+_PURE: Final = frozenset((
+    "len", "min", "max", "any", "all", "sum", "bool", "int", "float", "str", "abs", "isinstance", "getattr", "set",
+    "sorted", "list", "get", "lower", "upper", "strip", "startswith", "endswith", "values", "keys", "items",
+))  # fmt: skip
+
+
+def is_settled(function: Func) -> bool:
+    """Whether what a function returns depends on its parameters alone, and not on when it is called."""
+    body = function.node.body if isinstance(function.node, _FUNCTIONS) else [function.node.body]
+    nodes = [node for part in body for node in ast.walk(part)]
+    stored = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    places = function.node.args
+    stored |= {one.arg for one in (*places.posonlyargs, *places.args, *places.kwonlyargs)}
+    for node in nodes:
+        match node:
+            case ast.Call(func=func) if last_name(func) not in _PURE:
+                return False
+            case ast.Name(id=name, ctx=ast.Load()) if name not in stored and not name.isupper():
+                if not hasattr(builtins, name) and name not in _PURE:
+                    return False
+            case ast.Await() | ast.Yield() | ast.YieldFrom():
+                return False
+    return True
+
+
+def _changed(function: ast.AST, name: str) -> Iterator[str]:
+    """Keys whose value may be changed in place: ``state["notes"].append(x)``, ``state.round += 1``, ``del``."""
+    for node in inside(function):
+        match node:
+            case ast.Call(func=ast.Attribute(value=held)) | ast.Subscript(value=held, ctx=ast.Store()):
+                match held:
+                    case ast.Subscript(value=ast.Name(id=owner), slice=ast.Constant(value=str(key))) if owner == name:
+                        yield key
+                    case ast.Attribute(value=ast.Name(id=owner), attr=key) if owner == name:
+                        yield key
+            case ast.Attribute(value=ast.Name(id=owner), attr=key, ctx=ast.Store() | ast.Del()) if owner == name:
+                yield key
+
+
+def counters_of(function: Func) -> set[str]:
+    """The keys that a function gives their own value, and something more."""
+    pairs = [pair for node in inside(function.node) if isinstance(node, ast.Dict)
+             for pair in zip(node.keys, node.values, strict=True)]  # fmt: skip
+    found = set[str]()
+    for key, value in pairs:
+        if isinstance(key, ast.Constant) and isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
+            read = {one.value if isinstance(one, ast.Constant) else one.attr for one in ast.walk(value.left)
+                    if isinstance(one, ast.Constant | ast.Attribute)}  # fmt: skip
+            found |= {str(key.value)} & read
+    return found
+
+
+def spent_keys(function: Func) -> set[str]:
+    """The keys whose value is a constant, or stands under a name that the function hands to others too."""
+    nodes = inside(function.node)
+    quiet = ("len", "str", "print")
+    calls = [node for node in nodes if isinstance(node, ast.Call) and last_name(node.func) not in quiet]
+    handed = {one.id for call in calls for one in call.args if isinstance(one, ast.Name)}
+    pairs = [pair for node in nodes if isinstance(node, ast.Dict) for pair in zip(node.keys, node.values, strict=True)]
+    return {
+        str(key.value) for key, value in pairs
+        if isinstance(key, ast.Constant)
+        and (isinstance(value, ast.Constant) or (isinstance(value, ast.Name) and value.id in handed))
+    }  # fmt: skip
+
+
+def _alone(function: Func) -> ast.expr | None:
+    """The value of a function that does nothing but return one, and tell of it."""
+    if isinstance(function.node, ast.Lambda):
+        return function.node.body
+    body = [stmt for stmt in function.node.body if not _is_told(stmt)]
+    return body[0].value if len(body) == 1 and isinstance(body[0], ast.Return) else None
+
+
+def _is_told(stmt: ast.stmt) -> bool:
+    """A docstring, a line of a log, or one on the screen."""
+    match stmt:
+        case ast.Expr(value=ast.Constant()):
+            return True
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=owner)))):
+            return "log" in owner.lower()
+        case ast.Expr(value=ast.Call(func=ast.Name(id="print"))):
+            return True
+    return False
 
 
 def _idle(body: Sequence[ast.AST], name: str) -> bool:

@@ -246,7 +246,40 @@ def test_claims_of_features_are_supported_or_contradicted_by_the_code() -> None:
         (said("claim.number", "After 2 minutes.", "2 minutes: 2 120"), survey(words="120"), "report.supported"),
         (said("claim.number", "After 2 minutes.", "2 minutes: 2 120"), survey(words="60"), "report.contradicted"),
         (said("claim.number", "After 2 minutes.", "2 minutes: 2 120"), survey(), ""),
+        (said("claim.number", "After 2 minutes.", "2 minutes: 2 120"), survey(words="2"), "report.contradicted"),
+        (said("claim.number", "After 2 minutes.", "2 minutes: 2 120"), survey(words="2 minut"), "report.supported"),
         (said("history.commits", "Not of the table."), survey(words="queue"), ""),
+        (
+            said("claim.told", "The WeatherAgent fetches forecasts."),
+            survey(finding("repo.idle", text="weather_agent: always returns the same"), words="weatheragent"),
+            "report.contradicted",
+        ),
+        (
+            said("claim.told", "The WeatherAgent is a stub."),
+            survey(finding("repo.idle", text="weather_agent: always returns the same"), words="weatheragent"), "",
+        ),
+        (
+            said("claim.told", "Every ballot counts."),
+            survey(finding("state.parallel_writes", text="ballots loses results: of workers …"), words="ballot"),
+            "report.contradicted",
+        ),
+        (
+            said("claim.told", "Ballots are asked for at once."),
+            survey(finding("state.parallel_writes", text="ballots loses results: of workers …"), words="ballot"), "",
+        ),
+        (
+            said("justice.variance", "The variance is computed."),
+            survey(finding("outcome.unused", text="variance is computed and never used"), words="varianc spread"),
+            "report.supported",
+        ),
+        (
+            said("justice.rules", "A flaw caps the score at 3."),
+            survey(finding("justice.rules", reached=False), words="cap"), "report.contradicted",
+        ),
+        (
+            said("project.tests", "The tests cover it."),
+            survey(finding("project.tests", confidence=0.5), words="queue"), "report.contradicted",
+        ),
     ],
 )  # fmt: skip
 def test_a_statement_is_looked_up_by_who_knows_its_matter(statement: Finding, seen: Any, outcome: str) -> None:

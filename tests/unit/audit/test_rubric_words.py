@@ -152,3 +152,17 @@ def test_hostile_texts_are_read_in_time_that_grows_with_their_length() -> None:
     ):
         quoted("github_repo", text, text, "")
         derived("github_repo", (text,), ())
+
+
+@each(
+    "name, text, goal",
+    [
+        ("Approval and limits", "Does a person agree before anything leaves the house?", "agent.approval"),
+        ("Safe tools", "Is what comes from elsewhere looked at before it is used?", "tools.inputs_checked"),
+        ("Final ruling", "How does the last word come about?", "justice.facts"),
+        ("Errors", "When something fails, is it told?", "project.swallowed"),
+        ("Structured answers", "Is the form of an answer fixed beforehand?", "output.retried"),
+    ],
+)
+def test_a_topic_is_looked_at_whole_whatever_the_words(name: str, text: str, goal: str) -> None:
+    assert goal in derived("github_repo", (text,), (), name)

@@ -190,6 +190,7 @@ BAD: Mapping[str, str] = {
 import os
 import pickle
 import subprocess
+from pathlib import Path
 
 from langchain_openai import ChatOpenAI
 from langgraph.graph import END, START, StateGraph
@@ -230,6 +231,7 @@ def final_verdict(scores):
     spread = max(scores) - min(scores)
     answer = ChatOpenAI().invoke(f"You are the chief justice. Combine {scores} into the final score.")
     final_score = int(answer.content)
+    Path("report.md").write_text("# Report\\n\\nFinal score: 4 of 5\\n")
     return final_score
 
 
@@ -254,7 +256,7 @@ class Case(TypedDict):
 
 
 def begin(case: Case): return {"topic": case["topic"], "mood": case["topic"]}
-def left(case: Case): return {"score": len(case["topic"])}
+def left(case: Case): return {"score": 5}
 def right(case: Case): return {"score": len(case["topic"]) + 1}
 def again(case: Case): return {"topic": case["topic"] + "!"}
 def lost(case: Case): pass
@@ -310,7 +312,8 @@ def bad() -> CodeFacts:
     """The survey of one that has everything that is bad."""
     upload = Changes(added=900, largest=1.0, first_hour=1.0, empty=0, growing=1)
     found = surveyed(BAD, History(total=1, shown=HISTORY.shown[:1], span_s=0, burst=1.0, changes=upload))
-    broken = surveyed(BROKEN, HISTORY)
+    coarse = Changes(added=900, largest=0.4, first_hour=0.1, empty=0, growing=3)
+    broken = surveyed(BROKEN, msgspec.structs.replace(HISTORY, total=4, changes=coarse))
     return msgspec.structs.replace(found, counts={**broken.counts, **found.counts})
 
 

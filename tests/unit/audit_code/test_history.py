@@ -75,3 +75,15 @@ def test_a_long_history_shows_its_ends() -> None:
     listed = commits.text.split("\n")
     assert (len(listed), listed[7]) == (14, "…")
     assert "step 89" in listed[-1]
+
+
+@each(
+    "commits, growing, sure",
+    [(4, 3, 0.9), (4, 4, 0.5), (5, 3, 0.5), (5, 5, 0.5), (6, 6, None), (3, 3, None)],
+)
+def test_few_commits_are_large_steps(commits: int, growing: int, sure: float | None) -> None:
+    changes = Changes(added=500, largest=0.4, first_hour=0.1, empty=0, growing=growing)
+    found = of(history_findings(history(*TOLD[:commits], changes=changes)), "history.coarse")
+    assert [one.confidence for one in found] == ([] if sure is None else [sure])
+    week = history(*TOLD[:5], span_s=604_800, changes=changes)
+    assert bool(of(history_findings(week), "history.coarse")) == (growing == 3)

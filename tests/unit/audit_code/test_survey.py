@@ -27,7 +27,7 @@ def test_findings_of_all_detectors_are_there_and_known_as_goals() -> None:
     found = surveyed({
         "README.md": "Run it: `python main.py`\n", "agent.py": SHELL,
         "state.py": "from pydantic import BaseModel\n\n\nclass Evidence(BaseModel):\n    found: bool\n",
-        "tests/test_a.py": "def test_one():\n    assert 1 == 1\n",
+        "tests/test_a.py": "def test_one():\n    assert one() == 1\n",
     })
     assert {"security.os_system", "state.models", "project.tests", "project.readme"} <= set(found.counts)
     assert set(found.counts) <= set(GOALS)

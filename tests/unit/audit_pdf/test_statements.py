@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pmagent.actors.audit.goals import GOALS
-from pmagent.actors.audit.matters import EXPLAINED, MATTERS, NAME, NUMBER, PRODUCT
+from pmagent.actors.audit.matters import EXPLAINED, MATTERS, NAME, NUMBER, PRODUCT, TOLD
 from pmagent.actors.audit.sources.pdf.assertion import explains
 from pmagent.actors.audit.sources.pdf.layout import Paragraph
 from pmagent.actors.audit.sources.pdf.statements import EACH_MAX, Said, claimed, statements
@@ -40,6 +40,14 @@ def passage(text: str, *, heading: str = "", level: int = 0, page: int = 1) -> P
     ("If a clone fails, a conditional edge leads to the end.", "graph.error_route"),
     ("Parallel writes need care, hence evidences has a reducer.", "state.reducers"),
     ("Reducers prevent parallel branches from overwriting each other.", "state.reducers"),
+    ("An answer that does not fit the schema is asked for again.", "output.retried"),
+    ("Memories of earlier evenings are kept in a vector store.", "output.embeddings"),
+    ("Names of persons are masked before anything is sent.", "output.guarded"),
+    ("A confirmed flaw caps the overall score at 3.", "justice.rules"),
+    ("No schedule is sent before a human has approved it.", "agent.approval"),
+    ("Clones are aborted after two minutes.", "tools.time_limits"),
+    ("The final score is computed from the opinions.", "justice.computed"),
+    ("Marks of earlier terms are compared with new ones by a test suite.", "project.tests"),
 ])
 def test_a_feature_is_claimed_where_the_report_says_that_it_is_there(sentence: str, goal: str) -> None:
     assert Said(goal) in claimed(sentence)
@@ -69,6 +77,11 @@ def test_plans_negations_requirements_and_questions_claim_nothing(sentence: str)
     assert claimed(sentence) == []
 
 
+def test_a_sentence_that_claims_nothing_else_tells_that_something_is_done() -> None:
+    for sentence, told in (("The MarketAgent computes an optimal schedule.", [TOLD]), ("It does not work.", [])):
+        assert [one.goal for one in statements([passage(sentence)])[0]] == told
+
+
 def test_headings_code_and_what_stands_under_plans_and_peers_claim_nothing() -> None:
     text = "The judges run in parallel here."
     code = Paragraph(text, 1, 0, ((0, len(text)),), "")
@@ -79,8 +92,9 @@ def test_headings_code_and_what_stands_under_plans_and_peers_claim_nothing() -> 
 def test_statements_are_found_once_each_with_their_page_and_in_bounds() -> None:
     text = "All nodes run in parallel here. " + " ".join(f"Node {number} works in parallel." for number in range(20))
     found, telling = statements([passage(text, page=3), passage("All nodes run in parallel here.", page=4)])
-    assert [(each.goal, each.path, each.line) for each in found] == [("graph.fan_out", "", 3)] * EACH_MAX
-    assert len({each.text for each in found}) == EACH_MAX
+    of_matters = [(each.goal, each.path, each.line) for each in found if each.goal != TOLD]
+    assert of_matters == [("graph.fan_out", "", 3)] * EACH_MAX
+    assert len({each.text for each in found if each.goal != TOLD}) == EACH_MAX
     assert telling == 22
 
 

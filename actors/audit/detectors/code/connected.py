@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from pmagent.actors.audit.detectors.code.outcome import STAGE
 from pmagent.actors.audit.detectors.code.prompts import ROLE, Prompt
 from pmagent.actors.audit.detectors.code.reach import ReachReader
 from pmagent.actors.audit.graphs.reader import GraphReader
@@ -24,6 +25,7 @@ _FAULTS: Final = {
     "no-entry": "graph.dead_nodes",
     "unreachable-node": "graph.dead_nodes",
     "endless-cycle": "graph.no_end",
+    "stuck-choice": "graph.no_end",
     "unknown-node": "graph.broken_route",
     "unmapped-route": "graph.broken_route",
     "undeclared-read": "state.undeclared",
@@ -31,8 +33,10 @@ _FAULTS: Final = {
     "parallel-write": "state.parallel_writes",
     "empty-node": "graph.empty_nodes",
     "constant-node": "graph.empty_nodes",
+    "hollow-graph": "graph.hollow",
 }
 """The goal that a graph's fault is a finding of, by its rule."""
+_ENDLESS: Final = ("endless-cycle", "stuck-choice")
 _CLASS: Final = re.compile(r"\b(?:class|in) ([A-Z]\w*)")
 """The class of a finding about the state."""
 _FILES: Final = ("open", "read_text", "read_bytes", "write_text", "write_bytes")
@@ -50,18 +54,32 @@ class Connection:
         self._reach = reach
         self._graphs = graphs
         self._personas = personas
+        self._stages: list[Finding] = []
         self._unused: dict[str, list[tuple[int, int, str]]] = {}
         for path, one in reach.unused():
             self._unused.setdefault(path, []).append((one.first, one.last, one.says))
-        unread = [one for one in personas if one.variable and not reach.mentions(one.variable)]
+        offered = reach.offered_by_name
+        self._unread_names = [] if reach.library else [
+            one for one in reach.losses.unread_names() if one[0] not in offered
+        ]  # fmt: skip
+        for name, path, line in self._unread_names:
+            self._unused.setdefault(path, []).append((line, line, f"{name} is computed and never used"))
+        swallowed = reach.losses.swallowed()
+        unread = [one for one in personas
+                  if one.variable and (one.variable in swallowed or not reach.mentions(one.variable))]
+        self._mute = bool(personas) and len(unread) == len(personas)
         self._dead = [*graphs.dead_places(), *((one.path, one.line, one.line) for one in unread)]
         self._manifests = [path for path in files if path.rpartition("/")[2] == _MANIFEST and _is_object(read(path))]
 
     def findings(self, found: Iterable[Finding]) -> Iterator[Finding]:
         """The findings, each with whether it is reached; then what graphs and unused results show."""
-        seen = [self._held(one) for one in found if self._reach.library or not _is_returned(one)]
+        every = list(found)
+        self._stages = [one for one in every if one.goal == STAGE]
+        kept = (one for one in every if one.goal != STAGE)
+        seen = [self._held(one) for one in kept if self._reach.library or not _is_returned(one)]
         runs = [one for one in seen if one.goal == "graph.run"]
         yield from (one for one in seen if one.goal != "graph.run")
+        yield from map(self._held, self._graphs.counted())
         yield from self._runs(runs)
         yield from self._bench()
         held = ("tools.no_unsafe_calls", "security.")
@@ -70,14 +88,38 @@ class Connection:
             says = "no call that starts a process, evaluates code or loads objects"
             yield Finding(goal="tools.no_unsafe_calls", path=".", line=0, text=says, confidence=0.6)
         for fault in self._graphs.faults():
-            yield _of_fault(fault)
-            if fault.rule == "unreachable-node" and fault.node:
-                text = f"{fault.node}: no edge leads to this node"
-                yield Finding(goal="repo.idle", path=fault.path, line=fault.line, text=text, confidence=0.9)
+            yield from self._of_fault(fault)
         for body in () if self._reach.library else self._reach.idle():
             text = f"{body.name}: {'does nothing' if body.stub else 'nothing that runs names it'}"
             yield Finding(goal="repo.idle", path=body.path, line=body.first, text=text, confidence=0.9)
+        yield from self._unread()
+        yield from self._wasted(seen)
+
+    def _of_fault(self, fault: GraphFault) -> Iterator[Finding]:
+        """The fault as a finding, and what follows from it."""
+        yield _of_fault(fault)
+        if fault.rule in _ENDLESS and self._reach.reached(fault.path, fault.line):
+            yield _of_fault(fault, "agent.endless")
+            text = f"{fault.text}: then nobody gets what the graph computed"
+            yield Finding(goal="outcome.unused", path=fault.path, line=fault.line, text=text, confidence=0.9)
+        if fault.rule == "undeclared-read" and "the route " in fault.text:
+            text = f"{fault.text}: so it always goes the same way"
+            yield Finding(goal="graph.broken_route", path=fault.path, line=fault.line, text=text, confidence=0.9)
+        if fault.rule in ("constant-node", "empty-node"):
+            name = fault.text.rpartition(": ")[2].partition("()")[0]
+            text = f"{name}: always returns the same"
+            yield Finding(goal="repo.idle", path=fault.path, line=fault.line, text=text, confidence=0.9)
+        if fault.rule == "unreachable-node" and fault.node:
+            text = f"{fault.node}: no edge leads to this node"
+            yield Finding(goal="repo.idle", path=fault.path, line=fault.line, text=text, confidence=0.9)
+
+    def _wasted(self, seen: Sequence[Finding]) -> Iterator[Finding]:
+        """Results that are computed, and that nothing uses."""
         judging = [one for one in seen if one.goal.startswith("justice.")]
+        for name, path, line in self._unread_names:
+            if any(one.goal == "output.structured" and (one.path, one.line) == (path, line) for one in seen):
+                yield Finding(goal="output.unused_schema", path=path, line=line, text=f"no code reads {name}",
+                              confidence=0.9)  # fmt: skip
         for path, unused in self._reach.unused():
             yield Finding(goal="outcome.unused", path=path, line=unused.first, text=unused.says, confidence=0.8)
             if any(one.path == path and abs(one.line - unused.first) < _NEAR for one in judging):
@@ -87,11 +129,22 @@ class Connection:
                 yield Finding(goal="output.unused_schema", path=path, line=unused.first, text=unused.says,
                               confidence=0.9)  # fmt: skip
 
+    def _unread(self) -> Iterator[Finding]:
+        """Attributes and keys of a state that are computed, and that no code reads; and what an endless run leaves."""
+        fields = [(f"{name} is computed", path, line) for name, path, line in self._reach.losses.unread_fields()]
+        keys = [(f"{key} of the state is written by {node}", path, line)
+                for key, node, path, line in self._graphs.written() if not self._reach.losses.reads(key)]
+        for says, path, line in [] if self._reach.library else [*fields, *keys]:
+            if self._reach.reached(path, line):
+                text = f"{says}, and no code reads it"
+                yield Finding(goal="outcome.unused", path=path, line=line, text=text, confidence=0.8)
+
     def _held(self, finding: Finding) -> Finding:
         family = finding.goal.partition(".")[0]
         if family not in _OF_PROGRAMS:
             return finding
         reached = self._reach.reached(finding.path, finding.line) and self._is_named(finding)
+        reached = reached and not (self._mute and finding.goal == "judges.parallel")
         places = [(first, last) for path, first, last in self._dead if path == finding.path]
         if family in _BY_RESULT:
             places += [(first, last) for first, last, _says in self._unused.get(finding.path, ())]
@@ -108,6 +161,7 @@ class Connection:
         """That graphs are run, where there are any; or that nothing runs them. A library's are run by others."""
         built = [one for one in self._graphs.graphs() if one.builder]
         if not built:
+            yield from self._without_graph()
             return
         reached = [one for one in built if self._reach.reached(one.path, one.line)]
         if reached and (self._reach.library or self._manifests):
@@ -122,6 +176,13 @@ class Connection:
                 text = f"{one.name or one.builder} is built here, and {why}"
                 yield Finding(goal="graph.idle", path=one.path, line=one.line, text=text, confidence=0.9)
 
+    def _without_graph(self) -> Iterator[Finding]:
+        """The stages of a program that has no graph: functions that start several workers, and wait for them."""
+        stages = [one for one in self._stages if self._reach.reached(one.path, one.line)]
+        for goal in ("graph.fan_out", "graph.fan_in", "graph.run") if stages else ():
+            yield from (msgspec.structs.replace(one, goal=goal) for one in stages)
+        if len(stages) > 1:
+            yield msgspec.structs.replace(stages[-1], goal="graph.two_stages")
 
     def _bench(self) -> Iterator[Finding]:
         """Whether nodes that judge run side by side, or one behind the other."""
@@ -160,11 +221,11 @@ _NEAR: Final = 40
 """So near a finding about scores, in lines, a result that is not used is one of theirs."""
 
 
-def _of_fault(fault: GraphFault) -> Finding:
+def _of_fault(fault: GraphFault, goal: str = "") -> Finding:
     sure = {"error": 1.0, "warning": 0.9, "note": 0.8}[fault.severity]
     if (fault.rule, fault.severity) == ("parallel-write", "warning"):
         sure = 0.5  # only where both take the way that writes, which may be that of a failure
-    return Finding(goal=_FAULTS[fault.rule], path=fault.path, line=fault.line, text=fault.text, confidence=sure)
+    return Finding(goal=goal or _FAULTS[fault.rule], path=fault.path, line=fault.line, text=fault.text, confidence=sure)
 
 
 def _is_object(content: bytes | None) -> bool:

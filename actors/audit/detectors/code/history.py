@@ -21,6 +21,9 @@ STEPS_MIN: Final = 3
 """From so many commits on, that do something, there is an order in them."""
 LUMP: Final = 0.6
 """A commit that brings more of the code than this is no step."""
+FEW: Final = 5
+"""Of so many commits or fewer each is a large part of the code."""
+BRIEF_S: Final = 3 * 86_400
 BULK: Final = 0.85
 """A larger share of the code at once is an upload."""
 _SHOWN: Final = 12
@@ -40,7 +43,8 @@ def history_findings(history: History) -> list[Finding]:
     Confidence: 1 for counts; 0.9 for what clocks of commits tell, which may be set, and for the progression; 0.7 for
     messages.
     """
-    found = [_commits(history), _spread(history), _messages(history.shown), _progression(history), _bulk(history)]
+    found = [_commits(history), _spread(history), _messages(history.shown), _progression(history)]
+    found += [_bulk(history), _coarse(history)]
     return [finding for finding in found if finding is not None]
 
 
@@ -114,6 +118,21 @@ def _bulk(history: History) -> Finding | None:
     by = "one commit" if changes.largest > BULK else "the first hour"
     text = f"{by} brought {most:.0%} of the {changes.added:,} lines of code; {changes.empty} commits changed nothing"
     return _of("history.bulk", text, 0.95)
+
+
+def _coarse(history: History) -> Finding | None:
+    """Whether the code came in so few steps that each of them is a large part of it; of little weight where there are
+    just enough, or all within some evenings."""
+    changes = history.changes
+    if changes is None or history.cut or changes.growing < STEPS_MIN:
+        return None
+    if not COMMITS_MIN <= _working(history) <= FEW:  # fewer are no history in the first place
+        return None
+    brief = history.span_s < BRIEF_S
+    if changes.growing > STEPS_MIN and _working(history) == FEW and not brief:
+        return None
+    text = f"{changes.growing} commits brought the code in {_span(history.span_s)}, the largest {changes.largest:.0%}"
+    return _of("history.coarse", text, 0.9 if changes.growing == STEPS_MIN and _working(history) < FEW else 0.5)
 
 
 def _listed(commits: list[Commit]) -> str:

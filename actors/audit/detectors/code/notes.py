@@ -71,7 +71,11 @@ class Notes:
         return by_place(one for one in self.found if one.goal == _SETTINGS)
 
     def _settled(self) -> Iterator[Finding]:
-        """The findings that waited for a sign that was seen."""
+        """The findings that waited for a sign that was seen; who calls somebody that asks asks as well."""
+        for _ in range(2):
+            asking = {name for kind, name, _said in self.signs if kind == "asks"}
+            callers = {name for kind, name, said in self.signs if kind == "calls" and said in asking}
+            self.signs.update((("asks", name, ""), "") for name in callers - asking)
         for one in self.waiting:
             where = next((self.signs[sign] for sign in one.signs if sign in self.signs), None)
             if where is not None:

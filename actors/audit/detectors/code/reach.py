@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
+from pmagent.actors.audit.detectors.code.lost import LossReader
 from pmagent.actors.audit.detectors.code.names import last_name, parameters
 from pmagent.actors.audit.detectors.code.scopes import Function, Module, Site, module_of
 from pmagent.actors.audit.detectors.code.source import Source
@@ -88,7 +90,12 @@ class ReachReader:
         self._alone: dict[str, list[Calls]] = {}
         self._answering: set[str] = set()
         self._acting: set[str] = set()
+        self._calls: Counter[str] = Counter()
+        self._wasted: set[str] = set()
         self._offered: set[str] = set()
+        self.losses = LossReader()
+        self.offered_by_name: set[str] = set()
+        """Objects that a settings file or a script names, for others to run."""
         self.library = False
         """Whether the repository has no entry point."""
 
@@ -97,6 +104,7 @@ class ReachReader:
         module = module_of(source)
         if module is None or source.role == "test":
             return
+        self.losses.take(module)
         functions = list(module.functions())
         self._functions[source.path] = [_body(module, node, site) for node, site in functions]
         wasting = (node for node, _ in functions if may_waste(module, node))
@@ -104,6 +112,7 @@ class ReachReader:
         self._alone[source.path] = list(calls_alone(module))
         for node, _site in functions:
             (self._answering if returns_only(node) else self._acting).add(node.name)
+        self._calls.update(last_name(call.func) for call, _ in module.calls())
         self._loaded[source.path] = _module_body(module)
         self._imports[source.path] = frozenset(part for name in module.imported for part in name.split(".") if part)
         if source.path.endswith("__init__.py"):
@@ -115,11 +124,15 @@ class ReachReader:
     def settle(self, files: Sequence[str], read: Callable[[str], bytes | None]) -> None:
         """Follow everything from the entry points; ``read`` gives the content of one of the tracked ``files``."""
         modules, objects = _named(files, read)
+        self.offered_by_name = objects
         for path in self._loaded:
             self._by_stem.setdefault(_stem(path), []).append(path)
         for one in (one for several in self._functions.values() for one in several):
             for name in {one.name, one.owner} - {""}:
                 self._called.setdefault(name, []).append(one)
+        dropped = Counter(one.name for several in self._alone.values() for one in several)
+        pure = self._answering - self._acting
+        self._wasted = {name for name, count in dropped.items() if name in pure and count == self._calls[name]}
         entries = [path for path in self._loaded if path in self._run or _stem(path) in modules]
         self.library = not entries
         for path in entries or self._loaded:
@@ -162,6 +175,8 @@ class ReachReader:
             (used if runs else idle).update(body.names, body.said, [body.name])
         used.update(part for path, body in self._loaded.items() if body in self._reached
                     for part in self._imports[path])  # fmt: skip
+        for path, body in self._loaded.items():
+            idle.update(() if body in self._reached else self._imports[path])
         return used, idle - used
 
     def unused(self) -> Iterator[tuple[str, Unused]]:
@@ -195,7 +210,7 @@ class ReachReader:
                 self._load(path)
         fresh = body.names - self._names
         self._names |= fresh
-        for name in fresh:
+        for name in fresh - self._wasted:
             for one in self._called.get(name, ()):
                 if self._loaded[one.path] in self._reached:
                     self._reach(one)

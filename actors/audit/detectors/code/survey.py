@@ -43,6 +43,11 @@ OTHERS_MAX: Final = 400
 OTHER_BYTES: Final = 200_000
 WORDS_MAX: Final = 30_000
 _OF_OTHERS: Final = _LISTS.pattern("of_others")
+_DEPENDING: Final = re.compile(
+    r"^\s*(?:[\w-]*dependencies|requires|dev|test|\w+)\s*=\s*\[[^\]\[]*(?:\[[^\]]*\][^\]\[]*)*[<>=~][^\]\[]*(?:\[[^\]]*\][^\]\[]*)*\]",
+    re.MULTILINE,
+)
+"""A list of versions in a settings file."""
 _LOCKED: Final = re.compile(r"(?:^|/)(?:[\w-]*lock[\w-]*\.\w+|node_modules/.*)$")
 _NAME: Final = re.compile(r"[A-Za-z_]\w*|\d+(?:\.\d+)?")
 
@@ -176,13 +181,18 @@ def _spoken(reach: ReachReader, files: Sequence[str], read: Read) -> tuple[str, 
         return "", ""
     said, idle = reach.spoken()
     for path in others:
-        said.update(_NAME.findall((read(path) or b"")[:OTHER_BYTES].decode("utf-8", "replace")))
+        said.update(_NAME.findall(_without_dependencies((read(path) or b"")[:OTHER_BYTES].decode("utf-8", "replace"))))
     said.update(part for path in files for part in _NAME.findall(path))
     used = terms(said)
     apart = terms(idle) - used
     if len(used) + len(apart) > WORDS_MAX:
         return "", ""
     return " ".join(sorted(used)), " ".join(sorted(apart))
+
+
+def _without_dependencies(text: str) -> str:
+    """A file's text without what it only says to be installed: who does not import it does not use it."""
+    return _DEPENDING.sub("", text)
 
 
 def survey_code(sources: Iterable[Source], files: Sequence[str], read: Read, history: History) -> CodeFacts:

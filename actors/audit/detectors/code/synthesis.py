@@ -24,6 +24,7 @@ from pmagent.actors.audit.detectors.code.model_calls import ModelCall
 from pmagent.actors.audit.detectors.code.names import inside, last_name, parameters
 from pmagent.actors.audit.detectors.code.notes import Notes
 from pmagent.actors.audit.detectors.code.scopes import Function, Module, Scope
+from pmagent.actors.audit.detectors.code.usage import does_nothing
 from pmagent.actors.audit.detectors.code.written_reports import reports
 from pmagent.actors.audit.lists import Lists
 from pmagent.contracts.audit_facts import Finding
@@ -167,8 +168,13 @@ class _Combination:
     def _apart(self, node: ast.AST) -> Iterator[Finding]:
         """The treatment of scores that lie far apart."""
         match node:
+            case ast.If(test=test, body=body, orelse=[]) if does_nothing(body) and self._scores.source(test):
+                says = "nothing is done where this holds of the scores"
+                yield self._found("justice.without_effect", node, says, 0.9)
             case ast.If(test=test, body=body) if self._spreads.source(test) is not None:
-                yield self._found("justice.variance", test, "a wide spread of scores is treated apart", 0.9)
+                told = all(isinstance(stmt, ast.Expr) and any(map(_tells, ast.walk(stmt))) for stmt in body)
+                says = "a wide spread of scores is only told" if told else "a wide spread of scores is treated apart"
+                yield self._found("justice.variance", test, says, 0.5 if told else 0.9)
                 if any(_tells(one) for stmt in body for one in ast.walk(stmt)):
                     yield self._found("justice.dissent", node, "told where the scores lie far apart", 0.8)
             case ast.IfExp(test=test, body=body) if self._spreads.source(test) is not None:

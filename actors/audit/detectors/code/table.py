@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from pmagent.actors.audit.detectors.code import outcome, outputs, processes, security, synthesis
+from pmagent.actors.audit.detectors.code import lost, outcome, outputs, processes, security, synthesis
 from pmagent.actors.audit.detectors.code.answers import questions
 from pmagent.actors.audit.detectors.code.classes import ClassTable
 from pmagent.actors.audit.detectors.code.excerpts import found
@@ -197,5 +197,5 @@ def _names(node: Any) -> list[str]:
     return [getattr(node, "name", None) or ""]
 
 
-_LOOKS: Final = (outcome.look, processes.look, security.look, outputs.look, synthesis.look)
+_LOOKS: Final = (lost.look, outcome.look, processes.look, security.look, outputs.look, synthesis.look)
 """Functions for what is seen by a whole file only."""

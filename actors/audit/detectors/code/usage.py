@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import ast
 import builtins
+import math
+import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
@@ -34,7 +36,7 @@ _CHANGING: Final = frozenset((
 _STORED: Final = frozenset((ast.Attribute, ast.Subscript))
 _TELLING: Final = frozenset((ast.Name, ast.Global, ast.Nonlocal, ast.AugAssign))
 _ASSIGNING: Final = frozenset((ast.Assign, ast.AnnAssign))
-_BUILTINS: Final = frozenset(dir(builtins)) - _ACTING
+_BUILTINS: Final = frozenset((*dir(builtins), *dir(math), *dir(statistics))) - _ACTING
 _ASKING: Final = _LISTS.words("asking")
 """Methods and functions of libraries that change nothing."""
 
@@ -70,6 +72,11 @@ def is_stub(function: Function) -> bool:
         case [*_, ast.Raise(exc=ast.expr() as raised)]:
             return last_name(raised) == "NotImplementedError" and len(body) == 1
     return False
+
+
+def does_nothing(body: Iterable[ast.stmt]) -> bool:
+    """Whether statements are there by their form alone."""
+    return all(map(_is_text, body))
 
 
 def _is_text(stmt: ast.stmt) -> bool:
@@ -185,9 +192,18 @@ def _is_stored(node: ast.Name) -> bool:
 
 
 def calls_alone(module: Module) -> Iterator[Calls]:
-    """The calls whose result is dropped where they stand."""
+    """The calls whose result is dropped where they stand, or asked for by a condition under which nothing is done."""
     for call, site in module.calls():
-        if isinstance(site.stmt, ast.Expr) and site.stmt.value is call and isinstance(call.func, ast.Name):
+        if not isinstance(call.func, ast.Name):
+            continue
+        match site.stmt:
+            case ast.If(test=test, body=body, orelse=[]):
+                dropped = test is call and does_nothing(body)
+            case ast.Expr(value=value):
+                dropped = value is call
+            case _:
+                dropped = False
+        if dropped:
             yield Calls(call.func.id, call.lineno, call.end_lineno or call.lineno)
 
 

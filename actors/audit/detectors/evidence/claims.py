@@ -18,6 +18,7 @@ from pmagent.actors.audit.detectors.evidence.text import counted, evidence, join
 from pmagent.actors.audit.matters import EXPLAINED, MATTERS, MOODS, NAME, NUMBER, PRODUCT, SIGNS, Matter, term, terms
 from pmagent.actors.audit.occasions import no_occasion
 from pmagent.actors.audit.rubric import Dimension
+from pmagent.actors.oa.reasoning.rules.vocabulary import stem, words
 from pmagent.contracts.audit import Evidence
 from pmagent.contracts.audit_events import EVIDENCE_MAX
 from pmagent.contracts.audit_facts import Finding, PdfReading, RepoSurvey
@@ -42,7 +43,7 @@ _MATERIAL: Final = frozenset(("md", "txt", "json", "jsonl", "csv", "html", "pdf"
 """Endings of files that a program may write: where code that runs names the file, it need not be tracked."""
 
 
-_DECLARES: Final = re.compile(r"\b(?:declare|define|contain|list)(?:s|d)?\b", re.IGNORECASE)
+_DECLARES: Final = re.compile(r"\b(?:declare|define|contain|list|hold)(?:s|d)?\b", re.IGNORECASE)
 """A sentence with one of these verbs says that something is there, not that it runs."""
 
 
@@ -50,6 +51,26 @@ _SHARE: Final = re.compile(r"\((\d+)%\)$")
 _OF_ALL: Final = re.compile(r"\b(?:all|every|each|fully|completely|throughout)\b", re.IGNORECASE)
 MOST: Final = 60
 """A sentence that says something of all is contradicted where it is true of a smaller share, in percent."""
+_CANDID: Final = re.compile(r"\b(?:stubs?|constants?|placeholders?|mock\w*|dumm\w+|fixed|canned)\b", re.IGNORECASE)
+"""A sentence with one of these says itself that nothing is done."""
+_COUNTS: Final = re.compile(
+    r"\b(?:counts?|decides?|enforced|applied|ranked|sorted|lists?|ordered|taken\s+into|weigh\w*|closed|leads?|triggers?"
+    r"|rejected|acts?|repeated|regenerated|re-?(?:evaluat|judg|scor)ed)\b", re.IGNORECASE,
+)  # fmt: skip
+"""A sentence with one of these says that something has an effect."""
+_RECORDED: Final = re.compile(r"\b(?:computed|calculated|recorded|stored|noted)\b", re.IGNORECASE)
+"""What is said of a value that nothing uses, and is true all the same."""
+_ANY: Final = frozenset((
+    "result", "results", "data", "value", "values", "text", "item", "items", "output", "response", "answer", "line",
+    "lines", "name", "report", "state", "message", "messages", "row", "rows",
+))  # fmt: skip
+"""Names under which code keeps anything: a sentence with the word need not be about this one."""
+_LOSING: Final = ("outcome.unused", "state.parallel_writes")
+_BY_USE: Final = ("justice", "judges", "output", "agent")
+"""Families of goals that are met only by what runs and is used."""
+_CHANCE: Final = 3
+"""Numbers up to this stand in any code: of a time they count where code names its unit."""
+_UNREAD: Final = ("no code reads it", "is computed and never used")
 _JOINED: Final = re.compile(r"[a-z]{2}_[a-z]{2}", re.IGNORECASE)
 """A name of several words."""
 
@@ -237,10 +258,11 @@ class Facts:
         self._idle = set(survey.idle_words.split())
         self._found: dict[str, Finding] = {}
         for one in survey.findings:
-            if one.reached:
+            if one.reached or one.goal == "security.secret":
                 self._found.setdefault(one.goal, one)
         self._there = {one.goal for one in survey.findings}
-        self._dead = {one.text.partition(": ")[0]: one for one in survey.findings if one.goal == "repo.idle"}
+        self._dead = [one for one in survey.findings if one.goal == "repo.idle"]
+        self._lost = [one for one in survey.findings if one.goal in _LOSING and one.reached]
         wasted = [one for one in survey.findings if one.goal == "outcome.unused"]
         self._wasted = {term(one.text.partition(" ")[0]): one for one in wasted}
         self._sure = STATEMENT_SURE * absence(survey)
@@ -253,6 +275,9 @@ class Facts:
         dead = self._of_dead(statement)
         if dead is not None:
             return dead
+        lost = self._of_lost(statement)
+        if lost is not None:
+            return lost
         if statement.goal in MATTERS:
             return self._matter(statement, MATTERS[statement.goal])
         if not self._used:
@@ -263,11 +288,26 @@ class Facts:
     def _of_dead(self, statement: Finding) -> Checked | None:
         """A sentence that says of a function or node by its name that it does something, which nothing reaches."""
         said = f" {' '.join(_plain(statement.text))} "
-        for name, one in self._dead.items():
+        for one in self._dead:
+            name = one.text.partition(": ")[0]
             parts = _plain(name)
-            runs = term(name) in self._used and not one.text.endswith("node")
-            if len(parts) > 1 and not runs and f" {' '.join(parts)} " in said:
+            runs = term(name) in self._used and not one.text.endswith(("node", "the same"))
+            if len(parts) > 1 and not runs and f" {' '.join(parts)} " in said and not _CANDID.search(statement.text):
                 return _denied(statement, f"{one.text}, {one.path}:{one.line}")
+        return None
+
+    def _of_lost(self, statement: Finding) -> Checked | None:
+        """A sentence that says of a result that it counts, or that all of it is kept, where it is lost."""
+        said = set(_plain(statement.text))
+        for one in self._lost:
+            name = one.text.partition(" ")[0]
+            names = {part for part in _plain(name) if len(part) > _TITLE_WORD} if name not in _ANY else set()
+            counts = one.text.endswith(_UNREAD) and _COUNTS.search(statement.text)
+            counts = counts or ("loses results" in one.text and _OF_ALL.search(statement.text))
+            of_name = names and names <= said and counts
+            paths = re.findall(r"[\w/-]+\.[a-z]{2,5}\b", one.text) if "overwrites" in one.text else []
+            if of_name or (_OF_ALL.search(statement.text) and any(path in statement.text for path in paths)):
+                return _denied(statement, f"{one.text.partition(chr(10))[0]}, {_place(one)}")
         return None
 
     def _matter(self, statement: Finding, matter: Matter) -> Checked:
@@ -278,15 +318,24 @@ class Facts:
             return _holds(statement, "no flaw that denies it was found") if self._used else _open(statement)
         for goal in matter.goals:
             if goal in self._found:
+                if self._found[goal].confidence < LOOKED_UP and goal == "project.tests":
+                    return _denied(statement, f"{goal}: {self._found[goal].text}")
                 share = _SHARE.search(self._found[goal].text)
                 if share and int(share[1]) < MOST and _OF_ALL.search(statement.text):
                     return _denied(statement, f"{goal}: {self._found[goal].text}")
                 return _holds(statement, f"{goal} at {_place(self._found[goal])}")
         wasted = [one for name, one in self._wasted.items() if name in matter.words and name in _plain(statement.text)]
-        if wasted:
+        if wasted and not _RECORDED.search(statement.text):
             return _denied(statement, f"{wasted[0].text}, {_place(wasted[0])}")
         if _DECLARES.search(statement.text) and not self._there.isdisjoint(matter.goals):
             return _holds(statement, "it is there, though nothing that runs uses it")
+        unused = [one for one in self._survey.findings if one.goal in matter.goals and not one.reached]
+        if unused and unused[0].goal.startswith(_BY_USE):
+            return _denied(statement, f"what there is at {_place(unused[0])} is not used")
+        return self._by_words(statement, matter)
+
+    def _by_words(self, statement: Finding, matter: Matter) -> Checked:
+        """By the names that code has which does such a thing."""
         if matter.words & self._used:
             return _holds(statement, f"the code names {min(matter.words & self._used)}")
         sure = min((absence_of(goal, self._survey) for goal in matter.goals), default=absence(self._survey))
@@ -321,21 +370,24 @@ class Facts:
 
     def _product(self, statement: Finding) -> Checked:
         plain = "".join(letter for letter in statement.path.lower() if letter.isalnum())
-        if term(statement.path) in self._used or any(one.startswith(plain[:9]) for one in self._used):
+        declared = self._idle if _DECLARES.search(statement.text) else set()
+        if term(statement.path) in self._used | declared or any(one.startswith(plain[:9]) for one in self._used):
             return _holds(statement, "the code has this name")
         return _denied(statement, "no code that runs has this name", self._sure)
 
     def _number(self, statement: Finding) -> Checked:
-        numbers = statement.path.rpartition(": ")[2].split()
-        held = [number for number in numbers if number in self._used]
+        said, _, numbers = statement.path.rpartition(": ")
+        large = [one for one in numbers.split() if float(one) > _CHANCE or float(one) % 1]
+        in_unit = term(said.split()[-1]) in self._used or term(f"{said.split()[-1].rstrip('s')}s") in self._used
+        held = [one for one in (numbers.split() if in_unit or not large else large) if one in self._used]
         if held:
             return _holds(statement, f"the code holds {held[0]}")
         return _denied(statement, "no code that runs holds this number", self._sure)
 
 
 def _plain(text: str) -> list[str]:
-    """The stems of a text's words, in their order."""
-    return [stem for word in text.replace("_", " ").split() for stem in [*terms([word.strip(".,;:()`'\u2019\"")])][:1]]
+    """The stems of a text's words, in their order; a name of several words is several."""
+    return [stem(part) for word in text.split() for part in words(word)]
 
 
 def _place(finding: Finding) -> str:

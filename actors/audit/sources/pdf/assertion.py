@@ -23,6 +23,8 @@ _NEAR: Final = 4
 """So many words before it "no" and "without" are looked for."""
 _CLAUSE: Final = _LISTS.pattern("clause")
 _QUOTED: Final = _LISTS.pattern("quoted")
+_RELATIVE: Final = _LISTS.pattern("relative")
+"""What is told apart by what it is not: "an answer that does not fit is asked for again"."""
 _QUOTED_WORDS: Final = 4
 """Of a name or term in quotation marks it can still be said that it is so; not of what has as many words as this."""
 
@@ -64,7 +66,7 @@ def asserted(sentence: str, start: int, end: int, *, denial: bool = False, near:
         elif border.start() >= end:
             last = border.start()
             break
-    before, after = sentence[first:start], sentence[end:last]
+    before, after = _RELATIVE.sub(" ", sentence[first:start]), sentence[end:last]
     if MOODS["wished"].search(before) or MOODS["wished"].search(after):
         return False
     nearest = " ".join(before.split()[-_NEAR:])

@@ -25,6 +25,7 @@ from pmagent.actors.audit.matters import (
     PRODUCT,
     PRODUCTS,
     SIGNS,
+    TOLD,
     UNITS,
     WRITTEN,
 )
@@ -94,7 +95,7 @@ def statements(passages: Iterable[Paragraph]) -> tuple[list[Finding], int]:
             sentence = _ADDRESS.sub(lambda found: " " * len(found.group()), written)
             codes = [(begin - place, end - place) for begin, end in passage.codes]
             full = {goal for goal in MATTERS if len(kept.get(goal, ())) >= EACH_MAX}
-            told = [] if beside else claimed(sentence, codes, full)
+            told = [] if beside else claimed(sentence, codes, full) or _told(sentence)
             telling += not beside and tells(sentence)
             if not planned and explains(sentence):
                 told.append(Said(EXPLAINED, passage.heading[:TEXT_CHARS]))
@@ -105,7 +106,7 @@ def statements(passages: Iterable[Paragraph]) -> tuple[list[Finding], int]:
                     mine.setdefault((said.about, text), Finding(
                         goal=said.goal, path=said.about, line=passage.page, text=text, confidence=_CONFIDENCE,
                     ))  # fmt: skip
-    order = (*MATTERS, NAME, PRODUCT, NUMBER, EXPLAINED)
+    order = (*MATTERS, NAME, PRODUCT, NUMBER, TOLD, EXPLAINED)
     return [finding for goal in order for finding in kept.get(goal, {}).values()], telling
 
 
@@ -126,6 +127,12 @@ def claimed(sentence: str, codes: Iterable[tuple[int, int]] = (), full: Containe
         and any(asserted(sentence, *one.span(), denial=matter.denial) for one in _some(matter.pattern, sentence))
     ]
     return [*found, *_names(sentence, list(codes)), *_products(sentence), *_numbers(sentence)]
+
+
+def _told(sentence: str) -> list[Said]:
+    """That something does something, of a sentence that claims nothing that is known by its words."""
+    whole = tells(sentence) and not instructs(sentence) and asserted(sentence, len(sentence), len(sentence))
+    return [Said(TOLD)] if whole else []
 
 
 def _some(pattern: re.Pattern[str], sentence: str) -> Iterator[re.Match[str]]:
@@ -182,6 +189,8 @@ def _numbers(sentence: str) -> Iterator[Said]:
         value = float(WRITTEN.get(number.lower(), 0) or number.replace(",", ""))
         factors = UNITS.get(unit, [1]) if unit else [1, 100]
         told = value > _CHANCE or value % 1 or (len(factors) > 1 and value >= 1)
+        if MOODS["wished"].search(sentence[: one.start()]):
+            continue
         if told and asserted(sentence, *one.span(), denial=True):
             same = dict.fromkeys(f"{value * factor:.10g}" for factor in factors)
             yield Said(NUMBER, f"{one.group().strip()}: {' '.join(same)}")
