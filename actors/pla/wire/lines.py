@@ -28,6 +28,7 @@ _TAIL: Final = re.compile(rb"\*[0-9a-f]{4}\Z")
 _TAIL_BYTES: Final = 5
 _TEXT: Final = re.compile(rb'"(?:[^"\\]|\\.)*"')
 _PRINTABLE: Final = re.compile(rb"[ -~]+\Z")
+_NO_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
 
 
 class LineTooLong(ValueError):
@@ -54,7 +55,7 @@ def crc16(data: bytes) -> int:
 
 def encode(fields: Mapping[str, Any]) -> bytes:
     """The line for an object, newline included. Raises LineTooLong, ValueError (a number that is none)."""
-    body = json.dumps(fields, separators=(",", ":"), allow_nan=False).encode("ascii")
+    body = _ENCODER.encode(fields).encode("ascii")
     line = b"%s*%04x\n" % (body, crc16(body))
     if len(line) > LINE_BYTES_MAX:
         raise LineTooLong(f"{len(line)} bytes do not fit a line of {LINE_BYTES_MAX}")
@@ -114,7 +115,7 @@ def _object(body: bytes) -> dict[str, Any]:
     if b" " in structure or _depth(structure) > DEPTH_MAX:
         raise _BadShape
     try:
-        found = json.loads(body, object_pairs_hook=_once, parse_float=_finite, parse_constant=_no_number)
+        found = _DECODER.decode(body.decode("ascii"))
     except ValueError as error:  # also what the hooks raise
         raise _BadShape from error
     if not isinstance(found, dict) or (b"\\u" in body and _has_half_characters(found)):
@@ -125,11 +126,11 @@ def _object(body: bytes) -> dict[str, Any]:
 def _depth(structure: bytes) -> int:
     """How deep objects and lists nest; ``structure`` is JSON without its texts."""
     deepest = depth = 0
-    for bracket in structure:
+    for bracket in structure.translate(None, _NO_BRACKETS):
         if bracket in b"[{":
             depth += 1
             deepest = max(deepest, depth)
-        elif bracket in b"]}":
+        else:
             depth -= 1
     return deepest
 
@@ -172,3 +173,5 @@ def _table() -> tuple[int, ...]:
 
 
 _CRC: Final = _table()
+_ENCODER: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+_DECODER: Final = json.JSONDecoder(object_pairs_hook=_once, parse_float=_finite, parse_constant=_no_number)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from pmagent.actors.audit.detectors.code.answers import questions
@@ -230,25 +230,30 @@ class LossReader:
             known = not open_ones or function.decorator_list or is_stub(function)
             unread = frozenset[str]() if known else _unread(function, open_ones)
             self._signatures.setdefault(function.name, []).append(Signature(tuple(own), unread))
-        for body in (module.tree, *(one for one, _ in module.functions())):
-            self._take_body(module, body)
-        for one, _ in module.classes():
+        classes = [one for one, _ in module.classes()]
+        runs = any(word in module.source.text for word in _RUNNING)
+        asked, states = (_asked(module), _states(module)) if runs else (set[int](), {})
+        for body in (module.tree, *(one for one, _ in module.functions()), *classes):
+            self._take_body(module, body, states.get(body if isinstance(body, Function) else None, {}), asked)
+        for one in classes:
             if all(last_name(base) in _PLAIN_BASES for base in one.bases):
                 self._fields |= _fields_of(one)
         for stmt in module.tree.body:
             match stmt:
                 case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call()) if not name.startswith("__"):
                     self._globals.append((name, module.source.path, stmt.lineno))
-        for node in walk(module.tree):
-            if type(node) in _HEARD:
-                self._hear(node)
 
-    def _take_body(self, module: Module, body: ast.AST) -> None:
-        runs = any(word in module.source.text for word in _RUNNING)
-        asked = {id(one.call) for several in questions(module).values() for one in several} if runs else set[int]()
-        sources = _states(body, asked) if runs else {}
+    def _take_body(
+        self, module: Module, body: ast.AST, sources: Mapping[str, set[str]], asked: Container[int]
+    ) -> None:  # fmt: skip
+        loads = self._loads
         for node in inside(body):
-            if type(node) not in _TAKEN:
+            kind = type(node)
+            if isinstance(node, ast.Name):
+                loads[node.id] += type(node.ctx) is ast.Load
+            elif kind in _HEARD:
+                self._hear(node)
+            if kind not in _TAKEN or isinstance(body, ast.ClassDef):
                 continue
             match node:
                 case ast.Call(func=func, args=args, keywords=keywords):
@@ -278,8 +283,6 @@ class LossReader:
 
     def _hear(self, node: ast.AST) -> None:
         match node:
-            case ast.Name(id=name, ctx=ast.Load()):
-                self._loads[name] += 1
             case ast.Attribute(attr=attr, ctx=ast.Load()):
                 self._keys.add(attr)
                 self._serial = self._serial or attr in _SERIAL
@@ -326,7 +329,7 @@ _RUNNING: Final = ("invoke", "state", "State", "stream", "batch")
 """A file without any of these words neither runs a graph nor holds its state."""
 _TAKEN: Final = frozenset((ast.Call, ast.FormattedValue, ast.keyword, ast.Return, ast.Assign))
 _HEARD: Final = frozenset((
-    ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.List, ast.Tuple, ast.Set, ast.MatchMapping, ast.Compare,
+    ast.Attribute, ast.Subscript, ast.Call, ast.List, ast.Tuple, ast.Set, ast.MatchMapping, ast.Compare,
 ))  # fmt: skip
 _PLAIN_BASES: Final = frozenset(("BaseModel", "TypedDict", "NamedTuple", "object", "ABC", "Generic", "Protocol"))
 _SERIAL: Final = frozenset((
@@ -352,22 +355,25 @@ def _is_run(value: ast.AST, asked: Container[int]) -> bool:
     return isinstance(value, ast.Call) and last_name(value.func) in _INVOKING and id(value) not in asked
 
 
-def _states(body: ast.AST, asked: Container[int]) -> dict[str, set[str]]:
-    """Names of a function that may hold a state, and the functions from which it may have come: what a run gave back,
-    and the parameter of a node."""
-    found: dict[str, set[str]] = {}
-    for node in inside(body):
-        if type(node) is not ast.Assign:
-            continue
-        match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                calls = [one for one in walk(value) if isinstance(one, ast.Call) and id(one) not in asked]
-                called_there = {last_name(one.func) for one in calls}
-                found.setdefault(name, set()).update(called_there)
-    first = next((one for one in parameters(body) if one.arg != "self"), None) if isinstance(body, Function) else None
-    if first is not None and (first.arg == "state" or last_name(first.annotation).endswith("State")):
-        found[first.arg] = {_STATE}
+def _states(module: Module) -> dict[Function | None, dict[str, set[str]]]:
+    """By function (None: the module's own code), names that may hold a state, and the functions from which it may have
+    come: what a run gave back, and the parameter of a node."""
+    asked = _asked(module)
+    found: dict[Function | None, dict[str, set[str]]] = {}
+    for call, site in module.calls():
+        match site.stmt:
+            case ast.Assign(targets=[ast.Name(id=name)]) if id(call) not in asked and not site.scope.is_class:
+                found.setdefault(site.scope.function, {}).setdefault(name, set()).add(last_name(call.func))
+    for function, _ in module.functions():
+        first = next((one for one in parameters(function) if one.arg != "self"), None)
+        if first is not None and (first.arg == "state" or last_name(first.annotation).endswith("State")):
+            found.setdefault(function, {})[first.arg] = {_STATE}
     return found
+
+
+def _asked(module: Module) -> set[int]:
+    """The calls that ask a model."""
+    return {id(one.call) for several in questions(module).values() for one in several}
 
 
 def _unread(function: Function, given: set[str]) -> frozenset[str]:
