@@ -11,6 +11,7 @@ them could not be made before the write and reproduced after it.
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any, Literal
 
 import msgspec
@@ -128,6 +129,7 @@ def format_time(moment: datetime) -> str:
     return moment.isoformat(timespec="microseconds")[: -len("+00:00")] + "Z"
 
 
+@lru_cache(maxsize=512)  # actors compute with the times of a few events again and again
 def parse_time(text: str) -> datetime:
     """The moment that ``format_time`` wrote. Raises ValueError for any other text."""
     if len(text) == 27 and text.isascii() and text[4::3][:6] == _MARKS and text[26] == "Z":
@@ -135,6 +137,7 @@ def parse_time(text: str) -> datetime:
     return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
 
 
+@lru_cache(maxsize=512)
 def time_after(text: str, seconds: float) -> str:
     """The log time ``seconds`` later than ``text``, or the last there is; pure, for expiries that actors compute from
     event times."""

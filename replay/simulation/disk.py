@@ -43,7 +43,8 @@ def _apply(target: bytearray, offset: int, data: bytes | None) -> None:
     if data is None:
         del target[offset:]
     else:
-        target.extend(bytes(max(0, offset - len(target))))  # a hole reads as zeros
+        if offset > len(target):
+            target.extend(bytes(offset - len(target)))  # a hole reads as zeros
         target[offset : offset + len(data)] = data
 
 

@@ -77,6 +77,8 @@ class World:
         self._skew = 0
         self._shown: tuple[int | None, str] = None, ""
         """The latest time that the clock showed, and when it did."""
+        self._second: tuple[int | None, str] = None, ""
+        """The second of that time since the beginning, and how it is written."""
         self._calendar: list[tuple[int, int, str, Callable[[], None]]] = []
         self._entries = 0
         self._notes: list[str] = []
@@ -90,7 +92,10 @@ class World:
         """The time of the machine's clock, as log time: it may have been set wrong."""
         micros = self.micros + self._skew
         if micros != self._shown[0]:
-            self._shown = micros, format_time(BEGINNING + timedelta(microseconds=micros))
+            second, rest = divmod(micros, 1_000_000)
+            if second != self._second[0]:
+                self._second = second, format_time(BEGINNING + timedelta(seconds=second))[: -len("000000Z")]
+            self._shown = micros, f"{self._second[1]}{rest:06d}Z"
         return self._shown[1]
 
     def set_clock(self, seconds: float) -> None:
