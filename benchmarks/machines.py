@@ -110,8 +110,7 @@ def _pair(folder: Path) -> Iterator[Server]:
 
 
 def _appending(bench: Bench, primary: Server) -> Iterator[Row]:
-    times: list[float] = []
-    noted: list[float] = []
+    times, noted = list[float](), list[float]()
     costs: dict[str, list[float]] = {"segments": [], "postgres": []}
     turn = iter(range(10_000))
     each = bench.count(120, 4)
