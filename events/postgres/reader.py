@@ -17,6 +17,7 @@ from pmagent.events.postgres.address import Address
 from pmagent.events.postgres.schema import PREPARE, VERSION, schema_version
 from pmagent.events.postgres.session import (
     ANSWER_SECONDS,
+    CONNECT_SECONDS,
     RUNS,
     Broken,
     DatabaseRefused,
@@ -136,10 +137,12 @@ def explained(failed: Failed, host: str) -> PmagentError:
     return DatabaseRefused(f"the database on {host} refuses: {failed}", hint)
 
 
-def connected(address: Address, *, standby: bool = False) -> tuple[Session, Head | None]:
+def connected(
+    address: Address, *, standby: bool = False, seconds: float = CONNECT_SECONDS
+) -> tuple[Session, Head | None]:  # fmt: skip
     """A session in which the log's row can be read, and the row. Raises Unreachable, DatabaseRefused."""
     told = ""
-    for session in sessions(address, standby=standby):
+    for session in sessions(address, seconds, standby=standby):
         try:
             check_schema(session)
             return session, head_of(session, address.log)
