@@ -130,6 +130,11 @@ def explained(failed: Failed, host: str) -> PmagentError:
         return CorruptLog(f"database on {host}", 0, 0, str(failed))
     if failed.state == "53100":
         return DiskFull(f"no space is left on {host}")
+    if failed.state == "25006":
+        mend = "see why (ALTER ROLE or ALTER DATABASE … SET default_transaction_read_only, or a full disk), and end that"
+        return DatabaseRefused(f"the database on {host} takes no writes: {failed}", mend)
+    if "is no operator's here" in str(failed):
+        return DatabaseRefused(f"the database on {host} refuses: {failed}", f"{PREPARE} … --operator ROLE=NAME")
     if failed.state in ("3F000", "42P01", "42883"):
         return DatabaseRefused(f"the database on {host} is not prepared for logs", f"its owner runs: {PREPARE}")
     may = "the owner of the database lets this role write or read logs: docs/machines.md"

@@ -122,6 +122,21 @@ def test_a_run_is_asked_for_and_followed_from_another_machine_and_taken_back_the
         assert {one["data"]["operator_id"] for one in first.facts(kind)} == {"ada"}
 
 
+def test_an_operator_is_given_to_a_role_that_exists_and_taken_away_only_where_that_is_said(
+    two: tuple[Machine, Machine], server: Server
+) -> None:
+    first, _ = two
+    database = server.address(role="postgres").dsn
+    before = server.sql("TABLE pm.operator")
+    for option, word in ((READER, "ROLE=NAME"), ("=ada", "ROLE=NAME"), ("nosuch=ada", "no role nosuch")):
+        refused = first.run("log", "prepare", database, "--operator", option)
+        assert (refused.code, word in refused.errors) == (2, True), refused.errors
+    refused = first.run("log", "prepare", database, "--writer", "nosuch")
+    assert (refused.code, "no role nosuch" in refused.errors) == (2, True), refused.errors
+    assert server.sql("TABLE pm.operator") == before
+    assert first.run("log", "prepare", database, "--operator", "gone=").code == 0
+
+
 def test_what_is_not_listed_is_not_asked_from_elsewhere(two: tuple[Machine, Machine]) -> None:
     _, second = two
     refused = second.run("pla", "arm", "--operator", "ada")
