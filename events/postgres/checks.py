@@ -34,8 +34,7 @@ def faults_of(facts: Mapping[str, str], *, replicated: bool) -> list[Fault]:
             ("wal_level", ("replica", "logical"), "ALTER SYSTEM SET wal_level = replica, and restart"),
             ("synchronous_commit", ("on", "remote_apply"), "ALTER ROLE … SET synchronous_commit = on"),
             ("superuser", ("false",), "let a role of its own write the log, with GRANT pm_writer"),
-            ("owner", ("false",), "let a role of its own write the log, with GRANT pm_writer: an owner of the tables can "
-             "drop them"),
+            ("owner", ("false",), "let a role write the log that is no member of pm_owner, which can drop the tables"),
         )
         if facts.get(name) not in good
     ]

@@ -131,7 +131,7 @@ def explained(failed: Failed, host: str) -> PmagentError:
     if failed.state == "53100":
         return DiskFull(f"no space is left on {host}")
     if failed.state == "25006":
-        mend = "see why (ALTER ROLE or ALTER DATABASE … SET default_transaction_read_only, or a full disk), and end that"
+        mend = "see why (a role's or a database's default_transaction_read_only, or a full disk), and end that"
         return DatabaseRefused(f"the database on {host} takes no writes: {failed}", mend)
     if "is no operator's here" in str(failed):
         return DatabaseRefused(f"the database on {host} refuses: {failed}", f"{PREPARE} … --operator ROLE=NAME")

@@ -25,6 +25,8 @@ from pmagent.events.reader import events
 from tests.support.logs import BatchWriter, draft
 from tests.support.postgres import READER, SECONDS, WRITER, Server, cluster, one_server, until
 
+BLOCKED = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%pm.append%'"
+
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
@@ -201,8 +203,7 @@ def test_a_writer_waits_while_its_table_is_locked_or_its_server_is_started_again
         holding.execute("LOCK TABLE pm.log IN ACCESS EXCLUSIVE MODE")  # as VACUUM FULL and REINDEX do
         waiting = Appending(writer)
         waiting.start()
-        blocked = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%pm.append%'"
-        until(lambda: server.sql(blocked) == "1", "the batch waits")
+        until(lambda: server.sql(BLOCKED) == "1", "the batch waits")
         holding.commit()
         holding.close()
         waiting.join(SECONDS)
@@ -252,8 +253,7 @@ def test_an_isolation_that_a_role_was_given_costs_no_batch(server: Server, tmp_p
             holding.execute("UPDATE pm.log SET renewed = now()")  # as whoever tells, or renews, does
             waiting = Appending(BatchWriter(storage))
             waiting.start()
-            blocked = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%pm.append%'"
-            until(lambda: server.sql(blocked) == "1", "the batch waits")
+            until(lambda: server.sql(BLOCKED) == "1", "the batch waits")
             holding.commit()
             holding.close()
             waiting.join(SECONDS)

@@ -69,7 +69,8 @@ def test_each_setting_that_breaks_the_promise_is_a_fault_with_its_mend() -> None
         ("fsync", "off"), ("full_page_writes", "off"), ("data_checksums", "off"), ("wal_level", "minimal"),
         ("synchronous_commit", "off"), ("synchronous_commit", "remote_write"), ("synchronous_commit", "local"),
         ("synchronous_standby_names", ""), ("synchronous_standby_names", " * "), ("superuser", "true"),
-        ("synchronous_standby_names", "ANY 1 (*)"), ("synchronous_standby_names", 'FIRST 2 (db2,"*")'), ("owner", "true"),
+        ("synchronous_standby_names", "ANY 1 (*)"), ("synchronous_standby_names", 'FIRST 2 (db2,"*")'),
+        ("owner", "true"),
         ("server_version_num", "140010"), ("version", "99"),
     ):
         (fault,) = faults_of(GOOD | {name: value}, replicated=True)
