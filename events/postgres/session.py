@@ -378,7 +378,7 @@ def targets(address: Address) -> list[tuple[str, str]]:
                 one[name] = parts[index if len(parts) > 1 else 0]
         name = one.get("host") or one.get("hostaddr") or "the local socket"
         words = " ".join(f"{key}='{_quoted(value)}'" for key, value in (_KEEPALIVE | one).items())
-        found.append((f"{name}:{one['port']}" if "port" in one else name, words))
+        found.append((f"{name}:{one['port']}" if one.get("port") else name, words))
     return found
 
 

@@ -53,6 +53,7 @@ def test_hosts_are_tried_one_by_one_and_none_for_being_read_write(monkeypatch: p
     assert all("target_session_attrs" not in words for _, words in found)
     assert "host='b'" in found[1][1]
     assert "port='2'" in found[1][1]
+    assert [name for name, _ in targets(parse_address("postgresql://a,b/x#lab"))] == ["a", "b"]
     monkeypatch.setenv("PGHOST", "c,d")
     assert [name for name, _ in targets(parse_address("postgresql:///x#lab"))] == ["c", "d"]
     with pytest.raises(PmagentError, match="not understood"):
