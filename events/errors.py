@@ -71,10 +71,10 @@ class OutcomeUnknown(PmagentError, exit_code=70):
     The log object is poisoned: nothing more is written through it. Opening the log again tells what is durable.
     """
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, mend: str = "mend the disk (space, errors)") -> None:
         super().__init__(
             f"writing the log failed ({reason}); whether the last events are durable is unknown",
-            "nothing acknowledged is lost; mend the disk (space, errors), then start again",
+            f"nothing acknowledged is lost; {mend}, then start again",
         )
 
 

@@ -12,6 +12,7 @@ from pmagent.events.postgres.address import Address
 from pmagent.events.postgres.checks import check_server
 from pmagent.events.postgres.hold import committed
 from pmagent.events.postgres.reader import explained
+from pmagent.events.postgres.schema import PREPARE
 from pmagent.events.postgres.session import Broken, Failed, Session, sessions
 
 PIECE_BYTES: Final = 256 * 1024
@@ -42,6 +43,7 @@ _PUT_LOAD: Final = b"SELECT pm.put_load($1, $2, $3, $4, $5)"
 _COLUMNS: Final = b"SELECT log, pos, rounds, stopped, lease, wish, left_bytes FROM "
 _CLAIM: Final = _COLUMNS + b"pm.claim($1, $2, $3, $4)"
 _KEEP: Final = _COLUMNS + b"pm.keep_claim($1)"
+_MAY: Final = b"SELECT has_function_privilege('pm.claim(text, text, text[], text[])', 'EXECUTE')"
 _JOIN: Final = b"SELECT pm.join_workers($1, $2, $3, $4)"
 _TAKE_LOAD: Final = b"SELECT pm.take_load($1, $2, $3)"
 _PUT: Final = b"SELECT pm.put_output($1, $2, $3, $4)"
@@ -194,6 +196,10 @@ class PostgresWorkerTable:
     def check(self) -> None:
         """Raises Unsafe, TableRefused, TableUnreachable where this worker can claim nothing there."""
         self._line.check()
+        ((may,),) = self._line.ask(_MAY)
+        if not may:
+            mend = f"the owner of the database runs: {PREPARE} … --worker ROLE"
+            raise TableRefused("this role may claim no attempts", mend)
 
     def join(self, worker: str, labels: Sequence[str], logs: Sequence[str], capacity: int) -> None:
         """See WorkerTable."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -12,6 +13,10 @@ from pmagent.events.store import Fault
 
 SERVER_MIN: Final = 150_000
 """PostgreSQL 15."""
+
+
+_NAMES: Final = re.compile(r'"[^"]*"|[^\s,()"]+')
+_OWNER: Final = b"SELECT pg_has_role(session_user, 'pm_owner', 'MEMBER')"
 
 
 class Unsafe(PmagentError, exit_code=2):
@@ -29,6 +34,7 @@ def faults_of(facts: Mapping[str, str], *, replicated: bool) -> list[Fault]:
             ("wal_level", ("replica", "logical"), "ALTER SYSTEM SET wal_level = replica, and restart"),
             ("synchronous_commit", ("on", "remote_apply"), "ALTER ROLE … SET synchronous_commit = on"),
             ("superuser", ("false",), "let a role of its own write the log, with GRANT pm_writer"),
+            ("owner", ("false",), "let a role write the log that is no member of pm_owner, which can drop the tables"),
         )
         if facts.get(name) not in good
     ]
@@ -52,8 +58,9 @@ def _of_replication(facts: Mapping[str, str]) -> list[Fault]:
     if not names:
         text = "synchronous_standby_names is empty: no commit waits for a standby"
         return [Fault(text, f"name the standbys, {one_node}")]
-    if names.strip() == "*":
-        return [Fault("synchronous_standby_names is '*': whatever connects counts as a standby", "name the standbys")]
+    if "*" in (word.strip('"') for word in _NAMES.findall(names)):
+        text = f"synchronous_standby_names is '{names}': whatever connects counts as a standby"
+        return [Fault(text, "name the standbys")]
     if facts.get("standbys") == "0":
         if facts.get("unseen", "0") != "0":
             text, mend = "the state of standbys cannot be seen", f"GRANT pg_read_all_stats TO pm_owner, or {PREPARE}"
@@ -65,6 +72,8 @@ def _of_replication(facts: Mapping[str, str]) -> list[Fault]:
 def faults_in(session: Session, *, replicated: bool) -> list[Fault]:
     """The faults of the server. Raises Broken, Failed."""
     facts = {str(name): str(value) for name, value in session.ask(b"SELECT name, value FROM pm.facts()")}
+    ((owner,),) = session.ask(_OWNER)  # a superuser is a member of each role
+    facts["owner"] = "true" if owner and facts.get("superuser") == "false" else "false"
     return faults_of(facts, replicated=replicated)
 
 

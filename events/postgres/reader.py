@@ -17,6 +17,7 @@ from pmagent.events.postgres.address import Address
 from pmagent.events.postgres.schema import PREPARE, VERSION, schema_version
 from pmagent.events.postgres.session import (
     ANSWER_SECONDS,
+    CONNECT_SECONDS,
     RUNS,
     Broken,
     DatabaseRefused,
@@ -129,6 +130,11 @@ def explained(failed: Failed, host: str) -> PmagentError:
         return CorruptLog(f"database on {host}", 0, 0, str(failed))
     if failed.state == "53100":
         return DiskFull(f"no space is left on {host}")
+    if failed.state == "25006":
+        mend = "see why (a role's or a database's default_transaction_read_only, or a full disk), and end that"
+        return DatabaseRefused(f"the database on {host} takes no writes: {failed}", mend)
+    if "is no operator's here" in str(failed):
+        return DatabaseRefused(f"the database on {host} refuses: {failed}", f"{PREPARE} … --operator ROLE=NAME")
     if failed.state in ("3F000", "42P01", "42883"):
         return DatabaseRefused(f"the database on {host} is not prepared for logs", f"its owner runs: {PREPARE}")
     may = "the owner of the database lets this role write or read logs: docs/machines.md"
@@ -136,10 +142,12 @@ def explained(failed: Failed, host: str) -> PmagentError:
     return DatabaseRefused(f"the database on {host} refuses: {failed}", hint)
 
 
-def connected(address: Address, *, standby: bool = False) -> tuple[Session, Head | None]:
+def connected(
+    address: Address, *, standby: bool = False, seconds: float = CONNECT_SECONDS
+) -> tuple[Session, Head | None]:  # fmt: skip
     """A session in which the log's row can be read, and the row. Raises Unreachable, DatabaseRefused."""
     told = ""
-    for session in sessions(address, standby=standby):
+    for session in sessions(address, seconds, standby=standby):
         try:
             check_schema(session)
             return session, head_of(session, address.log)

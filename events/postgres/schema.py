@@ -57,6 +57,9 @@ def _prepare(
         raise DatabaseRefused(f"{session.host} has schema {found} of a later pmagent", "use that release")
     statements = ["BEGIN", "SELECT pg_advisory_xact_lock(28781)"]
     there = {name for (name,) in session.ask(b"SELECT rolname::text FROM pg_roles")}
+    wanted = [*(name for _, names in members for name in names), *(role for role in operators if operators[role])]
+    if missing := sorted({*wanted} - there):
+        raise DatabaseRefused(f"{session.host} has no role {', '.join(missing)}", "make it first: CREATE ROLE … LOGIN")
     statements += [f"CREATE ROLE {role} NOLOGIN" for role in _ROLES if role not in there]
     if not _is_superuser(session):
         statements.append("GRANT pm_owner TO CURRENT_USER")

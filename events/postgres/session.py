@@ -47,14 +47,19 @@ _GONE: Final = ("08", "57P", "58", "XX000")
 
 _SETTINGS: Final = b"""
 SET statement_timeout = 0; SET lock_timeout = 0; SET idle_session_timeout = 0;
-SET idle_in_transaction_session_timeout = 0; SET client_min_messages = warning; SET search_path = pg_catalog;
+SET idle_in_transaction_session_timeout = 0; SET default_transaction_isolation = 'read committed';
+SET client_min_messages = warning; SET search_path = pg_catalog;
+SET tcp_keepalives_idle = 60; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3;
+SET tcp_user_timeout = 75000;
 SET enable_seqscan = off; SET enable_bitmapscan = off; SET jit = off;
 SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'remote_apply'
     THEN 'remote_apply' ELSE 'on' END, false);
 SELECT pg_is_in_recovery(), pg_backend_pid();
 """
 """The settings of each session of ours, whatever the role or the database has been given; the plan of a page's
-lookup must not depend on statistics that nobody has taken yet."""
+lookup must not depend on statistics that nobody has taken yet. Statements that meet on a log's row wait for each other
+and look again; under another isolation one of them fails. The server gives the session of a host that lost its power,
+and its lock, up after 75 s, when a holder that is merely cut off has given up, too; by itself that takes hours."""
 
 _PID: Final = b"SELECT pg_backend_pid()"
 
@@ -373,7 +378,7 @@ def targets(address: Address) -> list[tuple[str, str]]:
                 one[name] = parts[index if len(parts) > 1 else 0]
         name = one.get("host") or one.get("hostaddr") or "the local socket"
         words = " ".join(f"{key}='{_quoted(value)}'" for key, value in (_KEEPALIVE | one).items())
-        found.append((f"{name}:{one['port']}" if "port" in one else name, words))
+        found.append((f"{name}:{one['port']}" if one.get("port") else name, words))
     return found
 
 

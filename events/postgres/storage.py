@@ -18,7 +18,7 @@ from pmagent.events.postgres.checks import Unsafe, check_server
 from pmagent.events.postgres.hold import Hold
 from pmagent.events.postgres.lease import Ended, LeaseKeeper
 from pmagent.events.postgres.reader import PAUSE_SECONDS, PostgresReader, explained
-from pmagent.events.postgres.session import Broken, Failed, Session
+from pmagent.events.postgres.session import RUNS, Broken, Failed, Session
 from pmagent.events.storage import CHUNK_BYTES
 
 APPEND_SECONDS: Final = 10.0
@@ -259,4 +259,6 @@ def _unknown(trouble: Exception, hold: Hold) -> OutcomeUnknown:
         trouble = explained(trouble, hold.host)
     if isinstance(trouble, OutcomeUnknown):
         return trouble
-    return OutcomeUnknown(trouble.message if isinstance(trouble, PmagentError) else str(trouble))
+    if isinstance(trouble, PmagentError):
+        return OutcomeUnknown(trouble.message, trouble.hint or RUNS)
+    return OutcomeUnknown(str(trouble), RUNS)

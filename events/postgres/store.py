@@ -27,7 +27,7 @@ from pmagent.events.postgres.checks import faults_in
 from pmagent.events.postgres.hold import TIMELINE, Claim, Was
 from pmagent.events.postgres.lease import LeaseKeeper
 from pmagent.events.postgres.reader import Head, PostgresReader, asked, connected, explained
-from pmagent.events.postgres.session import Broken, Failed, Session, Unreachable
+from pmagent.events.postgres.session import CONNECT_SECONDS, Broken, DatabaseRefused, Failed, Session, Unreachable
 from pmagent.events.postgres.storage import PostgresStorage
 from pmagent.events.storage import Blobs, Standby
 from pmagent.events.store import (
@@ -45,7 +45,11 @@ from pmagent.events.store import (
 
 T = TypeVar("T")
 
+NEAR_SECONDS: Final = 1.5
+"""So long one host has to let us in that is asked who holds the log, where a process of this machine may."""
+
 _NOTE: Final = re.compile(r"pid ([0-9]{1,9}) on (\S*), (.*)", re.DOTALL)
+_LOCK_NOTE: Final = re.compile(r"pid ([0-9]{1,9}), (.*)", re.DOTALL)
 _BEGIN: Final = b"SELECT pm.begin($1, $2, $3)"
 _MOVE: Final = b"SELECT pm.move($1, $2, $3)"
 _BYTES: Final = b"SELECT coalesce(sum(octet_length(lines)), 0)::bigint FROM pm.page WHERE log_no = $1"
@@ -139,11 +143,19 @@ class PostgresLog:
                 lock.release()
 
     def holder(self) -> Holder:
-        """See LogStore. A holder elsewhere lives while its session does, or its lease."""
+        """See LogStore. A holder elsewhere lives while its session does, or its lease. Where the database is away,
+        a process that has the lock here counts: what it holds can be stopped."""
         here = self._lock is not None and is_locked(self._lock)
-        head, locked, sharing = self._asking(
-            lambda session, head: (head, _is_locked(session, head), _sharing(session, head))
-        )
+        try:
+            head, locked, sharing = self._asking(
+                lambda session, head: (head, _is_locked(session, head), _sharing(session, head)),
+                seconds=NEAR_SECONDS if here else CONNECT_SECONDS,
+            )
+        except (Unreachable, DatabaseRefused):
+            noted = _LOCK_NOTE.fullmatch(holder_of(self._lock)) if here and self._lock is not None else None
+            if noted is None:
+                raise
+            return Holder(live=True, note=noted[0], pid=int(noted[1]), role=noted[2])
         note = head.holder if head is not None else ""
         match = _NOTE.fullmatch(note)
         if head is None or sharing is None or match is None:
@@ -218,10 +230,12 @@ class PostgresLog:
 
         return self._asking(looked, standby=False)
 
-    def _asking(self, work: Callable[[Session, Head | None], T], *, standby: bool = True) -> T:
+    def _asking(
+        self, work: Callable[[Session, Head | None], T], *, standby: bool = True, seconds: float = CONNECT_SECONDS
+    ) -> T:  # fmt: skip
         """``work`` with a session and the log's row, if there is one."""
         self._permit()
-        session, head = connected(self._address, standby=standby)
+        session, head = connected(self._address, standby=standby, seconds=seconds)
         with closing(session):
             try:
                 return work(session, head)

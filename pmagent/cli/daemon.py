@@ -12,10 +12,12 @@ from pmagent.clean import shorten
 from pmagent.cli.frame import App, command
 from pmagent.cli.oa import mode_piece
 from pmagent.cli.output import Output, Styled, warned
+from pmagent.events.errors import PmagentError
 from pmagent.exitcodes import Exit
 from pmagent.when import spoken
 
 if TYPE_CHECKING:
+    from pmagent.events.store import Sharing
     from pmagent.service.host import Host
 
 
@@ -126,7 +128,7 @@ def status(app: App, require_daemon: bool, format: str) -> int:
     code, found = _found(app)
     document = {
         "workspace": str(app.workspace), **found, "holder": _holder(app), "notifications": troubles(app.layout),
-        "lease": msgspec.to_builtins(app.layout.store.sharing()),
+        "lease": msgspec.to_builtins(_sharing(app)),
     }  # fmt: skip
     app.output.answer(format, document, lambda: _screen(app.output, document))
     if require_daemon and not document["running"]:
@@ -149,6 +151,15 @@ def _found(app: App) -> tuple[int, dict[str, Any]]:
 
     answer = warned(app.output, call(app.workspace, "status", {}, app.output.note))
     return answer.exit_code, answer.document
+
+
+def _sharing(app: App) -> Sharing | None:
+    """The lease, if several machines can reach the log; None, too, while its database is away."""
+    try:
+        return app.layout.store.sharing()
+    except PmagentError as error:
+        app.output.note(Styled("warning:", "yellow"), f" {error.message}")
+        return None
 
 
 def _holder(app: App) -> str | None:

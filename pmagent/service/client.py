@@ -127,11 +127,29 @@ async def call_daemon(
     Raises DaemonStarting, Unanswered, DaemonUnreachable (HolderGone: asking again, with the same request id, is
     harmless and may succeed), RemoteError (what the daemon met), BadMessage.
     """
+    if asked_here_first(layout, name, arguments):
+        try:
+            return await _call_here(layout, name, arguments, seconds, say)
+        except RemoteError as error:
+            if error.kind != "StandsBy":  # then it did nothing, and the holder is elsewhere
+                raise
     if layout.evidence.database and (holder := await _holder(layout)).elsewhere:
         here = name in LOOKING and daemon_listens(layout)  # one that stands by
         if holder.live and not here:
             asked = partial(ask_holder, layout.workspace, holder.note, name, arguments, seconds)
             return await anyio.to_thread.run_sync(asked, abandon_on_cancel=True)
+    return await _call_here(layout, name, arguments, seconds, say)
+
+
+def asked_here_first(layout: Layout, name: str, arguments: dict[str, Any]) -> bool:
+    """Whether the daemon of this workspace is asked before the database who holds the log: what is to be stopped goes
+    on here also while the database is away."""
+    return bool(layout.evidence.database) and stops(name, arguments) and daemon_listens(layout)
+
+
+async def _call_here(
+    layout: Layout, name: str, arguments: dict[str, Any], seconds: float, say: Say
+) -> Answer:  # fmt: skip
     message = msgspec.json.encode(Request(name, arguments, heartbeat=True)) + b"\n"
     if len(message) > REQUEST_BYTES_MAX:
         raise BadMessage(f"the request is longer than {REQUEST_BYTES_MAX} bytes", "ask for less at once")

@@ -22,6 +22,7 @@ from pmagent.actors.core.area import load
 from pmagent.edge import Operation
 from pmagent.edges import AREA_OF, OPERATIONS
 from pmagent.events.errors import LogLocked, NotFound, PmagentError
+from pmagent.events.store import Holder
 from pmagent.exitcodes import Exit
 from pmagent.flat import flat_errors
 from pmagent.service.answer import Answer, BadOperation, OutcomeOpen
@@ -33,6 +34,7 @@ from pmagent.service.client import (
     HolderGone,
     Say,
     Unanswered,
+    asked_here_first,
     call_daemon,
     new_request,
     unheard,
@@ -208,7 +210,8 @@ def call(workspace: Path, name: str, arguments: dict[str, Any] | None = None, sa
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
         try:
-            holder = layout.store.holder()
+            here = asked_here_first(layout, name, arguments)
+            holder = Holder(live=True) if here else layout.store.holder()
             if holder.live and holder.elsewhere and name in LOOKING:
                 return _looked(workspace, name, arguments)
             if holder.live and not _only_reads_during_job(layout, name):

@@ -44,7 +44,7 @@ class Sizes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     output_mib: _Size = 64
     memory_mib: _Size = 2_048
     processes: Annotated[int, Meta(ge=1, le=4_096, description="a number of processes")] = 64
-    seconds: Annotated[int, Meta(ge=1, le=86_400, description="a number of seconds")] = 600
+    seconds: Annotated[int, Meta(ge=1, le=86_400, description="a number of seconds")] = 1800
 
 
 class Device(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

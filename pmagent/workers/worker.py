@@ -11,6 +11,7 @@ import os
 import secrets
 import signal
 import sys
+import tempfile
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -25,6 +26,8 @@ import structlog
 
 from pmagent.actors.core.claims import Ask, Begin, Claim, Deed, End, Extend, Keep, Report, Row
 from pmagent.actors.sandbox import artifacts
+from pmagent.actors.sandbox.runner import run
+from pmagent.actors.sandbox.spec import Limits, SandboxSpec
 from pmagent.events.attempts import Claimed, TableUnreachable, WorkerTable
 from pmagent.events.errors import PmagentError
 from pmagent.events.evidence import worker_table
@@ -39,6 +42,9 @@ LEASE: Final = 30 * SECOND
 
 IDLE_SECONDS: Final = 0.5
 """Between two looks for an attempt."""
+
+TRIAL_SECONDS: Final = 10.0
+"""So long the program may take with which the sandbox is tried."""
 
 JOIN_SECONDS: Final = 10.0
 """A worker says so often that it is there."""
@@ -346,13 +352,28 @@ async def _work(settings: WorkerFile) -> None:
 
 
 def check(settings: WorkerFile) -> None:
-    """Look whether this worker could work. Raises PmagentError, OSError."""
+    """Look whether this worker could work: its role, its folder, and a sandbox with a program that does nothing. Raises
+    PmagentError, OSError."""
     table = worker_table(settings.database, replicated=settings.replicated)
     try:
         table.check()
     finally:
         table.close()
-    os.close(_folder(settings))
+    held = _folder(settings)
+    try:
+        if settings.tools:
+            _try_box(settings)
+    finally:
+        os.close(held)
+
+
+def _try_box(settings: WorkerFile) -> None:
+    with tempfile.TemporaryDirectory(dir=settings.folder) as folder:
+        spec = SandboxSpec(argv=("true",), artifacts=os.path.realpath(folder), limits=Limits(seconds=TRIAL_SECONDS))
+        outcome = anyio.run(run, spec)
+    if outcome.exit_code != 0:
+        end = f"exit code {outcome.exit_code}" if outcome.signal is None else f"signal {outcome.signal}"
+        raise BadWorker(f"no program can run here: true ended with {end}", "pmagent doctor looks closer")
 
 
 def _folder(settings: WorkerFile) -> int:

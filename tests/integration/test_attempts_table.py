@@ -196,8 +196,11 @@ def test_a_writer_of_another_log_takes_no_step_and_a_superuser_is_no_worker(serv
     reading, demanding = (
         worker_table(str(server.address(role=role)), replicated=role == HANDS) for role in (READER, HANDS)
     )
-    with closing(reading), pytest.raises(TableRefused):
-        reading.claim("x", "w", (), [name_of(store)])
+    with closing(reading):
+        with pytest.raises(TableRefused):
+            reading.claim("x", "w", (), [name_of(store)])
+        with pytest.raises(TableRefused, match="claim no attempts"):
+            reading.check()
     with closing(demanding), pytest.raises(Exception, match="synchronous_standby_names"):
         demanding.check()
 

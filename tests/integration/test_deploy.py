@@ -10,6 +10,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
+from pmagent import workspace
 from pmagent.workers.settings import read_settings
 
 FOLDER = Path(__file__).parents[2] / "examples/deploy"
@@ -24,6 +25,14 @@ def test_the_script_installs_a_file_that_is_obeyed_and_changes_none_that_is_ther
         )
     assert made.name == "changed"
     assert (tmp_path / "etc/systemd/system/pmagent-worker.service").is_file()
+
+
+def test_a_task_of_a_new_workspace_is_not_too_long_for_a_worker_from_here(tmp_path: Path) -> None:
+    template = Path(workspace.__file__).with_name("templates") / "orchestra.config.yaml"
+    seconds = yaml.safe_load(template.read_text())["policies"]["max_task_duration_sec"]
+    assert read_settings(FOLDER / "worker.toml").sizes.seconds >= seconds
+    (tmp_path / "worker.toml").write_text('database = "postgresql:///x"\nlogs = ["lab"]\ntools = ["sh"]\n')
+    assert read_settings(tmp_path / "worker.toml").sizes.seconds >= seconds
 
 
 def test_the_unit_is_one_that_systemd_takes(tmp_path: Path) -> None:

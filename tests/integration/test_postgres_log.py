@@ -25,6 +25,8 @@ from pmagent.events.reader import events
 from tests.support.logs import BatchWriter, draft
 from tests.support.postgres import READER, SECONDS, WRITER, Server, cluster, one_server, until
 
+BLOCKED = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%pm.append%'"
+
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
@@ -201,8 +203,7 @@ def test_a_writer_waits_while_its_table_is_locked_or_its_server_is_started_again
         holding.execute("LOCK TABLE pm.log IN ACCESS EXCLUSIVE MODE")  # as VACUUM FULL and REINDEX do
         waiting = Appending(writer)
         waiting.start()
-        blocked = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%pm.append%'"
-        until(lambda: server.sql(blocked) == "1", "the batch waits")
+        until(lambda: server.sql(BLOCKED) == "1", "the batch waits")
         holding.commit()
         holding.close()
         waiting.join(SECONDS)
@@ -223,6 +224,10 @@ def test_servers_that_do_not_keep_promises_hold_no_log(server: Server, tmp_path:
     root = PostgresLog(server.new_log("postgres"), tmp_path, replicated=False)
     with pytest.raises(Unsafe, match="superuser"), root.lease("t"):
         pass
+    server.sql("CREATE ROLE owning LOGIN; GRANT pm_owner, pm_writer TO owning")
+    owning = PostgresLog(server.new_log("owning"), tmp_path, replicated=False)
+    with pytest.raises(Unsafe, match="owner is true"), owning.lease("t"):
+        pass
     server.sql("CREATE DATABASE bare")
     bare = PostgresLog(Address(server.address(database="bare").dsn, "x"), tmp_path, replicated=False)
     with pytest.raises(DatabaseRefused, match="not prepared"), bare.lease("t"):
@@ -230,6 +235,32 @@ def test_servers_that_do_not_keep_promises_hold_no_log(server: Server, tmp_path:
     server.sql(f"ALTER ROLE {WRITER} SET synchronous_commit = off")
     fill(PostgresLog(server.new_log(), tmp_path, replicated=False), (1,))  # a session of ours sets it anew
     server.sql(f"ALTER ROLE {WRITER} RESET synchronous_commit")
+    server.sql(f"ALTER ROLE {WRITER} SET default_transaction_read_only = on")
+    with pytest.raises(DatabaseRefused, match="takes no writes"), PostgresLog(
+        server.new_log(), tmp_path, replicated=False
+    ).lease("t"):
+        pass
+    server.sql(f"ALTER ROLE {WRITER} RESET default_transaction_read_only")
+
+
+def test_an_isolation_that_a_role_was_given_costs_no_batch(server: Server, tmp_path: Path) -> None:
+    server.sql(f"ALTER ROLE {WRITER} SET default_transaction_isolation = 'repeatable read'")
+    address = server.new_log()
+    log = PostgresLog(address, tmp_path, replicated=False)
+    try:
+        with log.lease("tests") as lease, closing(lease.open()) as storage:
+            holding = psycopg.connect(f"host={server.folder} user=postgres")
+            holding.execute("UPDATE pm.log SET renewed = now()")  # as whoever tells, or renews, does
+            waiting = Appending(BatchWriter(storage))
+            waiting.start()
+            until(lambda: server.sql(BLOCKED) == "1", "the batch waits")
+            holding.commit()
+            holding.close()
+            waiting.join(SECONDS)
+            assert not waiting.is_alive()
+        assert server.sql(f"SELECT epoch FROM pm.log WHERE name = '{address.log}'") == "1", "it was taken once"
+    finally:
+        server.sql(f"ALTER ROLE {WRITER} RESET default_transaction_isolation")
 
 
 @pytest.mark.parametrize(("setting", "writes"), [("full_page_writes", False), ("fsync", False), ("fsync", True)])

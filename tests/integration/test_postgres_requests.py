@@ -12,11 +12,12 @@ from pmagent.events.postgres.requests import PostgresRequests
 from pmagent.events.postgres.schema import prepare
 from pmagent.events.postgres.session import DatabaseRefused
 from pmagent.events.storage import Asked
-from pmagent.service.client import NotFromHere
+from pmagent.service.client import NotFromHere, asked_here_first
 from pmagent.service.far import NotTheirs, permitted
 from pmagent.service.wire import BadMessage
+from pmagent.workspace.layout import Layout
 from tests.support.machines import Machine, says
-from tests.support.postgres import READER, Server, one_server, until
+from tests.support.postgres import READER, WRITER, Server, one_server, until
 from tests.support.sandboxes import needs_sandbox
 
 NO, UNREACHABLE, SECURITY = 1, 5, 7
@@ -62,6 +63,47 @@ def test_commands_on_another_machine_reach_the_holder_as_the_operator_of_their_r
     assert first.run("replay").code == 0
 
 
+def test_what_stops_something_reaches_the_daemon_here_while_the_database_lets_nobody_in(
+    two: tuple[Machine, Machine], server: Server
+) -> None:
+    first, second = two
+    server.sql(f"ALTER ROLE {WRITER} CONNECTION LIMIT 0; ALTER ROLE {READER} CONNECTION LIMIT 0")
+    try:
+        for command in (("pause", "--operator", "ada"), ("pla", "disarm", "--operator", "ada")):
+            done = first.run(*command)
+            assert done.code == 0, done.errors
+        looked = first.run("status", "--format", "json")
+        assert "too many connections" in looked.errors
+        found = looked.document
+        assert (found["daemon"], found["lease"], found["paused"]["operator_id"]) == ("running", None, "ada")
+        assert second.run("pause", "--operator", "ada").code == UNREACHABLE, "the holder is elsewhere"
+    finally:
+        server.sql(f"ALTER ROLE {WRITER} CONNECTION LIMIT -1; ALTER ROLE {READER} CONNECTION LIMIT -1")
+    assert first.run("resume", "--operator", "ada").code == 0
+
+
+def test_a_stop_does_not_ask_the_database_who_holds_the_log(two: tuple[Machine, Machine]) -> None:
+    layout = Layout(two[0].workspace)
+    assert asked_here_first(layout, "pla.disarm", {})
+    assert not asked_here_first(layout, "control.resume", {})
+    assert not asked_here_first(Layout(two[1].workspace), "pla.disarm", {}), "no daemon listens there"
+
+
+def test_what_stops_something_goes_past_a_standby_here_to_the_holder(
+    two: tuple[Machine, Machine], server: Server, workspace: Path, tmp_path: Path
+) -> None:
+    first, _ = two
+    name = server.sql("SELECT name FROM pm.log ORDER BY log_no DESC LIMIT 1")
+    assert not prepare(server.address(role="postgres"), [], [], {WRITER: "ada"})
+    third = Machine(tmp_path / "c", workspace, str(server.address(name)))
+    with third.up("--standby") as standby:
+        says(standby, "standing by")
+        paused = third.run("pause", "--operator", "ada")
+        assert paused.code == 0, paused.errors
+    assert len(first.facts("control.paused")) == 1
+    assert first.run("resume", "--operator", "ada").code == 0
+
+
 @needs_sandbox
 def test_a_run_is_asked_for_and_followed_from_another_machine_and_taken_back_there(
     two: tuple[Machine, Machine],
@@ -78,6 +120,21 @@ def test_a_run_is_asked_for_and_followed_from_another_machine_and_taken_back_the
     assert cancelled.code == 0, cancelled.errors
     for kind in ("run.requested", "run.cancel_requested"):
         assert {one["data"]["operator_id"] for one in first.facts(kind)} == {"ada"}
+
+
+def test_an_operator_is_given_to_a_role_that_exists_and_taken_away_only_where_that_is_said(
+    two: tuple[Machine, Machine], server: Server
+) -> None:
+    first, _ = two
+    database = server.address(role="postgres").dsn
+    before = server.sql("TABLE pm.operator")
+    for option, word in ((READER, "ROLE=NAME"), ("=ada", "ROLE=NAME"), ("nosuch=ada", "no role nosuch")):
+        refused = first.run("log", "prepare", database, "--operator", option)
+        assert (refused.code, word in refused.errors) == (2, True), refused.errors
+    refused = first.run("log", "prepare", database, "--writer", "nosuch")
+    assert (refused.code, "no role nosuch" in refused.errors) == (2, True), refused.errors
+    assert server.sql("TABLE pm.operator") == before
+    assert first.run("log", "prepare", database, "--operator", "gone=").code == 0
 
 
 def test_what_is_not_listed_is_not_asked_from_elsewhere(two: tuple[Machine, Machine]) -> None:

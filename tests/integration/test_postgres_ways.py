@@ -7,13 +7,13 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
 from pmagent.events.postgres.address import Address
-from pmagent.events.postgres.session import DatabaseRefused, Unreachable
+from pmagent.events.postgres.session import DatabaseRefused, Unreachable, sessions
 from pmagent.events.postgres.store import PostgresLog
 from tests.integration.test_postgres_log import fill
 from tests.support.certificates import Authority
@@ -58,6 +58,17 @@ def by_network(server: Server, root: Path, **more: str) -> PostgresLog:
     words = "&".join(f"{name}={value}" for name, value in given.items())
     address = Address(f"postgresql://{WRITER}@localhost/postgres?{words}", server.new_log().log)
     return PostgresLog(address, server.folder, replicated=False)
+
+
+@pytest.mark.usefixtures("server")
+def test_the_server_gives_up_the_session_of_a_host_that_is_gone(authority: Authority) -> None:
+    words = f"hostaddr={HERE}&sslmode=verify-full&sslrootcert={authority.root}"
+    (session,) = sessions(Address(f"postgresql://{WRITER}@localhost/postgres?{words}", ""))
+    with closing(session):
+        names = ("tcp_keepalives_idle", "tcp_keepalives_interval", "tcp_keepalives_count", "tcp_user_timeout")
+        found = [int(session.ask(b"SELECT current_setting($1)", name)[0][0]) for name in names]
+    assert 60 <= found[0] + found[1] * found[2] <= 120, "not before a holder that is cut off gives up by itself"
+    assert found[3] == 75_000
 
 
 def test_a_server_is_known_by_its_certificate(server: Server, authority: Authority, tmp_path: Path) -> None:

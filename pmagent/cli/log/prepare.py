@@ -28,6 +28,8 @@ def prepare(
     The address names no log, and holds no password: PGPASSFILE, a service file or PGPASSWORD gives it."""
     from pmagent.pla.operators import checked
 
+    if wrong := [one for one in operators if not one.partition("=")[0] or "=" not in one]:
+        raise click.BadParameter(f"{wrong[0]!r} is not ROLE=NAME", param_hint="--operator")
     named = dict(one.partition("=")[::2] for one in operators)
     named = {role: checked(name, f"--operator {role}=") if name else "" for role, name in named.items()}
     made = prepare_database(database, writers, readers, named, workers)

@@ -95,11 +95,13 @@ def ask_to_lower(app: App, operation: str, operator: str | None, undone: str, **
     from pmagent.jobs.following import HeldByJob
     from pmagent.jobs.registry import held_by_job
     from pmagent.pla.operators import BadOperator, checked, login
+    from pmagent.service.client import daemon_listens
     from pmagent.service.operations import call
     from pmagent.workspace.layout import Layout
     from pmagent.workspace.settings import ConfigError, workspace_of
 
-    held = held_by_job(Layout(workspace_of(app.workspace_flag, app.environ)))
+    layout = Layout(workspace_of(app.workspace_flag, app.environ))
+    held = None if daemon_listens(layout) else held_by_job(layout)  # a database is not waited for beside a daemon
     if held is not None:
         what = f"{undone}: the log is held by the {held.kind.word} of another shell ({held.process})"
         raise HeldByJob(what, "Ctrl-C there ends it; beside a daemon (pmagent up) it can be asked for")

@@ -13,7 +13,7 @@ from pmagent.events.postgres.session import targets
 GOOD = {
     "fsync": "on", "full_page_writes": "on", "data_checksums": "on", "wal_level": "replica", "version": str(VERSION),
     "synchronous_commit": "on", "synchronous_standby_names": "ANY 1 (b, c)", "server_version_num": "150020",
-    "wal_sync_method": "fdatasync", "superuser": "false", "standbys": "2", "unseen": "0",
+    "wal_sync_method": "fdatasync", "superuser": "false", "owner": "false", "standbys": "2", "unseen": "0",
 }  # fmt: skip
 
 
@@ -53,6 +53,7 @@ def test_hosts_are_tried_one_by_one_and_none_for_being_read_write(monkeypatch: p
     assert all("target_session_attrs" not in words for _, words in found)
     assert "host='b'" in found[1][1]
     assert "port='2'" in found[1][1]
+    assert [name for name, _ in targets(parse_address("postgresql://a,b/x#lab"))] == ["a", "b"]
     monkeypatch.setenv("PGHOST", "c,d")
     assert [name for name, _ in targets(parse_address("postgresql:///x#lab"))] == ["c", "d"]
     with pytest.raises(PmagentError, match="not understood"):
@@ -69,6 +70,8 @@ def test_each_setting_that_breaks_the_promise_is_a_fault_with_its_mend() -> None
         ("fsync", "off"), ("full_page_writes", "off"), ("data_checksums", "off"), ("wal_level", "minimal"),
         ("synchronous_commit", "off"), ("synchronous_commit", "remote_write"), ("synchronous_commit", "local"),
         ("synchronous_standby_names", ""), ("synchronous_standby_names", " * "), ("superuser", "true"),
+        ("synchronous_standby_names", "ANY 1 (*)"), ("synchronous_standby_names", 'FIRST 2 (db2,"*")'),
+        ("owner", "true"),
         ("server_version_num", "140010"), ("version", "99"),
     ):
         (fault,) = faults_of(GOOD | {name: value}, replicated=True)

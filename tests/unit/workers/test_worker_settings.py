@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from pmagent.actors.sandbox.spec import SandboxUnavailable
+from pmagent.workers import worker
 from pmagent.workers.settings import BadWorker, Sizes, UnsafeWorker, read_settings
 from tests.support.commands import pmagent
+from tests.support.sandboxes import needs_sandbox
 
 GOOD = 'database = "postgresql:///x"\nlogs = ["lab"]\ntools = ["sh"]\n'
 
@@ -55,6 +58,28 @@ def test_a_worker_that_carries_a_line_needs_no_programs(file: Path) -> None:
     made = read_settings(file)
     assert made.line is not None
     assert (made.tools, made.line.device, made.line.serial) == ([], "/dev/ttyACM0", "7")
+
+
+@needs_sandbox
+def test_a_host_where_no_sandbox_can_be_made_takes_no_attempts(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Lets:
+        """A database that lets this worker claim."""
+
+        def check(self) -> None:
+            """It may."""
+
+        def close(self) -> None:
+            """Nothing is open."""
+
+    monkeypatch.setattr(worker, "worker_table", lambda *_, **__: Lets())
+    file.write_text(GOOD + f'folder = "{tmp_path / "work"}"\n')
+    worker.check(read_settings(file))
+    assert list((tmp_path / "work").iterdir()) == []
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SandboxUnavailable, match="bubblewrap is not installed"):
+        worker.check(read_settings(file))
 
 
 def test_a_file_that_others_may_change_is_refused(file: Path) -> None:
