@@ -24,8 +24,20 @@ BATCH_BYTES_MAX: Final = 16 * 1024 * 1024
 """A batch holds so many bytes of data at most, but always one submission: what is joined, written and synced at once
 stays small however large the events are."""
 
-WORK_SECONDS: Final = 12e-6
-"""About so long this process works for one submission: its line, its submitter's turn, the next draft."""
+TRIAL_BATCHES: Final = 256
+"""So often, in batches, the way that is not the faster one is tried."""
+
+TRIAL_FIRST: Final = 16
+TRIAL_LAST: Final = 40
+"""The batches of each ``TRIAL_BATCHES`` that are the trial."""
+
+UNTIMED_BATCHES: Final = 4
+"""The first batches of a way hold submissions of the other one, and are not timed."""
+
+GAIN: Final = 0.97
+"""Halves must take less than this part of the time of whole batches."""
+
+_SMOOTHING: Final = 8
 
 _data: Final = attrgetter("raw")
 
@@ -47,19 +59,44 @@ class Durable(msgspec.Struct, frozen=True):
     seconds: float = 0.0
 
 
+class Halves:
+    """Whether batches of half of the submitters are faster than whole ones: both are timed, and the other way is tried
+    again now and then. Pure: times, in seconds of one steady clock, come in."""
+
+    def __init__(self) -> None:
+        self.chosen = False
+        self._paces: dict[bool, float] = {}  # seconds a submission
+        self._batches, self._since, self._ended = 0, 0, 0.0
+
+    def committed(self, submissions: int, seconds: float, now: float) -> None:
+        """A batch of so many ended ``now``, which took the storage ``seconds``. A pause before it counts for nothing."""
+        passed, self._ended = now - self._ended, now
+        self._since += 1
+        if submissions > 1 and self._since > UNTIMED_BATCHES and passed < 8 * seconds:
+            pace = passed / submissions
+            before = self._paces.setdefault(self.chosen, pace)
+            self._paces[self.chosen] = before + (pace - before) / _SMOOTHING
+        self._batches = (self._batches + (submissions > 1)) % TRIAL_BATCHES
+        whole = self._paces.get(False, 0.0)
+        better = self._paces.get(True, whole) < GAIN * whole
+        chosen = better != (TRIAL_FIRST <= self._batches < TRIAL_LAST)
+        if chosen != self.chosen:
+            self.chosen, self._since = chosen, 0
+
+
 class Committer:
     """Collects submissions and writes them, a batch at a time. ``submit`` may be called from another thread than
     ``commit``; each by one thread at a time. ``steady`` is the clock, in seconds, that batches are timed with: a
     simulation has none.
 
-    A storage on another machine and this process work at the same time if not all submitters wait for the same batch.
-    So where the storage takes less time than the work here, a batch holds half of what waits and of what became durable
-    last, as its submitters come back; where it takes more, larger batches gain more."""
+    A storage on another machine and this process work at the same time if not all submitters wait for the same batch:
+    if a batch holds half of what waits and of what became durable last, as its submitters come back. But more batches
+    cost more, and a server may share our processors. ``Halves`` measures whether it is faster."""
 
     def __init__(self, storage: Storage, steady: Callable[[], float] = lambda: 0.0) -> None:
         self._storage = storage
         self._parts = not storage.is_local
-        self._returning, self._took = 0, 0.0  # the last batch's submissions, and the storage's time for it
+        self._returning, self._halves = 0, Halves()  # the last batch's submissions; whether half of them go on
         self._steady = steady
         self._tail = storage.tail()  # our own: the storage is asked to agree, and notices when it does not
         self._waiting: deque[Submission] = deque()  # one thread adds, another takes: each step is atomic
@@ -72,7 +109,7 @@ class Committer:
     @property
     def overlaps(self) -> bool:
         """Whether the next batch is to be written while the submitters of the last one go on."""
-        return self._parts and self._took < WORK_SECONDS * (len(self._waiting) + self._returning)
+        return self._parts and self._halves.chosen and len(self._waiting) + self._returning > 1
 
     def submit(self, events: Sequence[Event], token: Any = None) -> None:
         """Put events, in the order of their positions, into the next batch."""
@@ -84,7 +121,10 @@ class Committer:
         if not taken:
             return None
         self._returning = len(taken)
-        return self._write(taken, events)
+        durable = self._write(taken, events)
+        if self._parts:
+            self._halves.committed(len(taken), durable.seconds, self._steady())
+        return durable
 
     def commit_only(self, events: Sequence[Event], token: Any = None) -> Durable:
         """``submit`` and ``commit`` as one, for the thread that does both, and only while the committer is ``idle``."""
@@ -101,8 +141,8 @@ class Committer:
         tail = Tail(last.position, batch, last.time, sums[-1])
         began = self._steady()
         self._storage.append_batch(before, lines, tail)
-        self._tail, self._took = tail, self._steady() - began
-        return Durable(taken, sums, tail, self._took)
+        self._tail = tail
+        return Durable(taken, sums, tail, self._steady() - began)
 
     def settle(self) -> None:
         """Tell the storage that it is idle. Raises OutcomeUnknown."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from pmagent.events.commit import WORK_SECONDS, Committer
+from pmagent.events.commit import TRIAL_BATCHES, TRIAL_FIRST, TRIAL_LAST, Committer, Halves
 from pmagent.events.event import Event, Tail
 from pmagent.events.memory import MemoryStorage
 from pmagent.events.reader import events
@@ -98,38 +100,68 @@ def test_nothing_is_written_when_nothing_waits(submitting: Submitting) -> None:
 
 
 class Elsewhere(MemoryStorage):
-    """A storage on another machine, which takes ``seconds`` for a batch."""
+    """A storage on another machine."""
 
     is_local = False
 
-    def __init__(self, seconds: float) -> None:
-        super().__init__()
-        self._seconds, self._now = seconds, 0.0
 
-    def steady(self) -> float:
-        """The clock."""
-        return self._now
+class Always(Halves):
+    """Halves are faster."""
 
-    def append_batch(self, expected: Tail, lines: Sequence[bytes], tail: Tail) -> None:
-        """See Storage."""
-        super().append_batch(expected, lines, tail)
-        self._now += self._seconds
+    chosen = True
+
+    def __init__(self) -> None:
+        """Nothing is timed."""
+
+    def committed(self, submissions: int, seconds: float, now: float) -> None:
+        """Nothing changes."""
 
 
-@each("seconds, waves, batches", [
-    (WORK_SECONDS * 7, [8, 0, 4, 4], [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11], [12, 13, 14, 15]]),
-    (WORK_SECONDS * 20, [8, 0, 8, 8], [[0, 1, 2, 3], [4, 5, 6, 7], [*range(8, 16)], [*range(16, 24)]]),
-    (0.0, [1, 1, 2], [[0], [1], [2, 3]]),
+@each("waves, batches", [
+    ([8, 0, 4, 4], [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11], [12, 13, 14, 15]]),
+    ([1, 1, 2], [[0], [1], [2, 3]]),
 ])  # fmt: skip
-def test_where_a_fast_storage_elsewhere_has_a_batch_half_of_the_submitters_go_on(
-    seconds: float, waves: list[int], batches: list[list[int]]
+def test_where_halves_are_faster_half_of_the_submitters_go_on_while_a_storage_elsewhere_has_a_batch(
+    waves: list[int], batches: list[list[int]]
 ) -> None:
-    submitting = Submitting(storage := Elsewhere(seconds))
-    submitting.committer = Committer(storage, storage.steady)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pmagent.events.commit.Halves", Always)
+        submitting = Submitting(Elsewhere())
+        found = _in_waves(submitting, waves)
+    assert found + submitting.batches() == batches
+    assert not Committer(MemoryStorage()).overlaps
+
+
+def test_until_halves_are_known_to_be_faster_a_batch_holds_all_that_waits() -> None:
+    assert _in_waves(Submitting(Elsewhere()), [8, 8]) == [[*range(8)], [*range(8, 16)]]
+
+
+def _in_waves(submitting: Submitting, waves: list[int]) -> list[list[int]]:
     found = []
     for count in waves:
         for _ in range(count):
             submitting.submit(1)
         if (durable := submitting.committer.commit()) is not None:
             found.append([submission.token for submission in durable.submissions])
-    assert found + submitting.batches() == batches
+    return found
+
+
+@each("whole, half, chosen", [(1.0, 0.5, True), (1.0, 0.96, True), (1.0, 0.98, False), (1.0, 2.0, False)])
+def test_the_faster_way_is_found_and_kept_but_for_trials(whole: float, half: float, chosen: bool) -> None:
+    halves, now, ways = Halves(), 0.0, []
+    for number in range(3 * TRIAL_BATCHES):
+        pause = 1e6 if number % 10 == 5 else 0.0  # nobody appends for a while
+        now += (half if halves.chosen else whole) * 64 + pause
+        ways.append(halves.chosen)
+        halves.committed(64, 32.0, now)
+    assert ways[: TRIAL_FIRST] == [False] * TRIAL_FIRST
+    assert ways[TRIAL_LAST:].count(chosen) == len(ways) - TRIAL_LAST - 2 * (TRIAL_LAST - TRIAL_FIRST)
+
+
+@given(st.lists(st.tuples(st.integers(0, 300), st.floats(0, 1), st.floats(0, 1))))
+def test_single_submissions_and_clocks_that_stand_choose_nothing(batches: list[tuple[int, float, float]]) -> None:
+    halves, now = Halves(), 0.0
+    for count, seconds, passed in batches:
+        now += passed
+        halves.committed(min(count, 1), seconds, now)
+        assert not halves.chosen

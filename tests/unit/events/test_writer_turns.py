@@ -66,7 +66,7 @@ async def test_a_storage_elsewhere_gets_the_next_batch_while_the_loop_hands_out_
         handed(log, durable)
 
     monkeypatch.setattr(Log, "_durable", hand_out)
-    monkeypatch.setattr("pmagent.events.commit.WORK_SECONDS", 60.0)
+    monkeypatch.setattr("pmagent.events.commit.Committer.overlaps", property(lambda _: True))
     log = Log(storage, Sequencer(Tail()))
     appended = await asyncio.gather(*(log.append(draft(n)) for n in range(1, 9)))
     assert [event.position for event in appended] == [*range(1, 9)]
