@@ -69,7 +69,7 @@ class Halves:
         self._batches, self._since, self._ended = 0, 0, 0.0
 
     def committed(self, submissions: int, seconds: float, now: float) -> None:
-        """A batch of so many ended ``now``, which took the storage ``seconds``. A pause before it counts for nothing."""
+        """A batch of so many ended ``now``, which took the storage ``seconds``. A pause before it does not count."""
         passed, self._ended = now - self._ended, now
         self._since += 1
         if submissions > 1 and self._since > UNTIMED_BATCHES and passed < 8 * seconds:
