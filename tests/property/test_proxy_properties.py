@@ -46,7 +46,7 @@ def test_whatever_is_said_the_host_hears_one_request_for_it_or_nothing(start: by
     assert got.startswith(b"HTTP/1.1 ") or got in {b"", BROKEN}
     assert len(heard) <= 1
     assert contacts == 1 or got in {b"", BROKEN}
-    if heard and not said.startswith(b"CONNECT "):
+    if heard and heard[0] and not said.startswith(b"CONNECT "):  # its time may be over before anything was sent
         _check_one_request(heard[0])
 
 
