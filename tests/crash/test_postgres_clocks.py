@@ -41,7 +41,7 @@ class Clock:
         self.set(0)
 
     def words(self) -> list[str]:
-        """What stands before a command whose wall clock this is."""
+        """The words before a command whose wall clock this is."""
         found = sorted(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))
         if not found:
             pytest.skip("faketime is not installed (apt-get install faketime)")

@@ -57,7 +57,7 @@ def dying(*_, **__):
     die()
 PLACE
 """
-"""What a worker runs first that kills itself at a place; before it claims, once the file "now" is there. Behind the
+"""The first lines of a worker that kills itself at a place; before it claims, once the file "now" is there. Behind the
 start of its box it is killed when that runs."""
 
 PLACES = {
@@ -86,7 +86,7 @@ def lab(workspace: Path, server: Server) -> Path:
 
 @pytest.fixture
 def proxy(server: Server) -> Iterator[Proxy]:
-    """What stands between a worker and the server."""
+    """The proxy between a worker and the server."""
     folder = server.folder.parent / "proxy"
     folder.mkdir(exist_ok=True)
     with closing(Proxy(server, folder)) as made:
@@ -156,7 +156,7 @@ LOST = {
     "report": (0, rb'"exit_code"'),
     "answer to the report": (1, rb"\0\0\0\x04done"),
 }
-"""What is lost -> its way through the proxy, and what it alone contains."""
+"""Each message that is lost -> its way through the proxy, and words that it alone contains."""
 
 
 @pytest.mark.parametrize("lost", some(list(LOST), 1))

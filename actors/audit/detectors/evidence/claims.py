@@ -59,7 +59,7 @@ _COUNTS: Final = re.compile(
 )  # fmt: skip
 """A sentence with one of these says that something has an effect."""
 _RECORDED: Final = re.compile(r"\b(?:computed|calculated|recorded|stored|noted)\b", re.IGNORECASE)
-"""What is said of a value that nothing uses, and is true all the same."""
+"""Words about a value that nothing uses which are true all the same."""
 _ANY: Final = frozenset((
     "result", "results", "data", "value", "values", "text", "item", "items", "output", "response", "answer", "line",
     "lines", "name", "report", "state", "message", "messages", "row", "rows",

@@ -24,7 +24,7 @@ _NEAR: Final = 4
 _CLAUSE: Final = _LISTS.pattern("clause")
 _QUOTED: Final = _LISTS.pattern("quoted")
 _RELATIVE: Final = _LISTS.pattern("relative")
-"""What is told apart by what it is not: "an answer that does not fit is asked for again"."""
+"""Words that name a thing by what it is not: "an answer that does not fit is asked for again"."""
 _QUOTED_WORDS: Final = 4
 """Of a name or term in quotation marks it can still be said that it is so; not of what has as many words as this."""
 
