@@ -145,24 +145,21 @@ def rebuild(app: App, check: bool, format: str) -> int:
 
 
 def _rebuild_check(app: App, format: str) -> int:
-    from pmagent.actors.known import blob_check
-    from pmagent.otherwise import shipped
-    from pmagent.projections.rebuild import ListedCheck, check_documents
+    from pmagent.service.comparing import compare_documents
 
-    check, listed = blob_check(app.layout.store.blobs()), ListedCheck(shipped())
-    differences = check_documents(app.workspace, check, listed)
-    blobs = check.result
+    compared = compare_documents(app.workspace)
+    differences, blobs, listed = compared.differences, compared.blobs.result, compared.listed
     halted = [found for found in differences if found.state == "halted"]  # a bug of ours: its documents are unknown
     code = Exit.CORRUPT if blobs.bad else Exit.BUG if halted else Exit.NO if differences else Exit.DONE
     if format == "json":
         app.output.document(
-            {"ok": code == Exit.DONE, "differences": differences, "blobs": blobs, "otherwise": listed.result}
+            {"ok": code == Exit.DONE, "differences": differences, "blobs": blobs, "otherwise": listed}
         )
         return code
     if not differences:
-        but = ", or differs from it as listed" if listed.result else ""
+        but = ", or differs from it as listed" if listed else ""
         app.output.line(Styled("✓ equal", "green"), f": every document on disk is what the log says{but}")
-    for one in listed.result:
+    for one in listed:
         app.output.line(f"  {one.line()}; pmagent rebuild writes them anew")
     blob_lines(app.output, blobs)
     for found in differences:

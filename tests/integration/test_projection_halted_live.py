@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import pytest
 
-from pmagent.contracts.kernel import KernelObserved
+from pmagent.contracts.kernel import WATCHER, KernelObserved
 from pmagent.events.event import Event
 from pmagent.projections.core.disk import noted_halts
 from pmagent.projections.oa.state import PATH, OaState, OaStateView
@@ -19,6 +19,7 @@ from pmagent.service.host import open_host
 from pmagent.service.operations import perform
 from pmagent.workspace.layout import Layout
 from tests.support.commands import pmagent
+from tests.support.consoles import live_host
 
 STATE = "oa_state"
 
@@ -150,3 +151,25 @@ def test_two_projections_are_halted_apart(workspace: Path, monkeypatch: pytest.M
     monkeypatch.setattr(RunFolders, "documents", OaState.documents)
     assert pmagent(workspace, "pause", "--operator", "ada").code == 0
     assert {one["projection"] for one in document(workspace, "status")["stale"]} == {STATE, "run_folders"}
+
+
+def test_documents_that_a_daemon_has_still_to_write_are_no_difference(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("PAUSE_FACTOR", "PAUSE_SECONDS_MAX"):  # nothing more is written before somebody waits for it
+        monkeypatch.setattr(f"pmagent.service.writing.{name}", 1e9)
+    with live_host(workspace) as live:
+        assert pmagent(workspace, "oa", "snapshot").code == 0
+        written = (workspace / PATH).read_bytes()
+        summary = workspace / "share" / "REALITY_GREEN_SUMMARY.json"
+        summary.write_text(summary.read_text().replace('"passed": true', '"passed": false', 1))
+        kernel = live.host.runtime.engine.states
+        before = kernel[WATCHER].mode
+        live.run(live.host.until, lambda: kernel[WATCHER].mode != before)
+        checked = pmagent(workspace, "rebuild", "--check")
+        assert checked.code == 0, checked.text
+        assert (workspace / PATH).read_bytes() != written, "the daemon had not written it yet"
+        (workspace / PATH).write_bytes(written)
+        checked = pmagent(workspace, "rebuild", "--check")
+        assert (checked.code, live.host.writer.failed) == (1, False), "what somebody else changed, stays a difference"
+        assert PATH in checked.text

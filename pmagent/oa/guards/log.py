@@ -11,9 +11,8 @@ from pmagent.events.errors import CorruptLog, NotFound
 from pmagent.events.evidence import evidence, log_of
 from pmagent.oa.guards.reading import Given
 from pmagent.oa.guards.report import Findings
-from pmagent.otherwise import shipped
 from pmagent.projections.core.disk import Difference
-from pmagent.projections.rebuild import ListedCheck, check_documents
+from pmagent.service.comparing import compare_documents
 
 REBUILD = "pmagent rebuild"
 
@@ -36,9 +35,10 @@ def log_integrity(given: Given) -> Findings:
 
 def projections(given: Given) -> Findings:
     """Every document on disk is, byte for byte, what the log says, or differs as a later release lists."""
-    found, listed = Findings(), ListedCheck(shipped())
+    found = Findings()
     with _log_of(given, found):
-        differences = check_documents(given.workspace, listed=listed)
+        compared = compare_documents(given.workspace, blobs=False)
+        differences = compared.differences
         for difference in differences:
             if difference.state == "missing":
                 found.lacks(difference.path, "missing", REBUILD)
@@ -46,8 +46,8 @@ def projections(given: Given) -> Findings:
                 found.failed = True
                 found.diagnostics.append(_drifted(difference))
         found.details = {"differing": [difference.path for difference in differences]}
-        if listed.result:
-            found.details["otherwise"] = [one.line() for one in listed.result]
+        if compared.listed:
+            found.details["otherwise"] = [one.line() for one in compared.listed]
     return found
 
 

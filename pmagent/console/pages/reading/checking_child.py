@@ -22,7 +22,7 @@ from pmagent.clean import json_bytes
 from pmagent.console.priority import lower_priority
 from pmagent.events.errors import PmagentError
 from pmagent.otherwise import shipped
-from pmagent.projections.rebuild import ListedCheck, check_documents
+from pmagent.service.comparing import compare_documents
 from pmagent.workspace.layout import Layout
 
 DIFFERENCES_MAX: Final = 100
@@ -68,13 +68,13 @@ def _documents(layout: Layout) -> Any:
     store = layout.store
     with closing(store.reader()) as storage:
         log_id, end = storage.log_id(), storage.tail()
-    blobs, listed = blob_check(store.blobs()), ListedCheck(shipped())
-    found = check_documents(layout.workspace, blobs, listed)
+    compared = compare_documents(layout.workspace)
+    found, blobs = compared.differences, compared.blobs
     shown = [msgspec.to_builtins(one) for one in found[:DIFFERENCES_MAX]]
     return {
         "ok": not found and not blobs.result.bad, "differences": shown, "count": len(found), "log_id": log_id,
         "end": msgspec.to_builtins(end), "blobs": msgspec.to_builtins(blobs.result),
-        "halted": any(one.state == "halted" for one in found), "otherwise": [one.line() for one in listed.result],
+        "halted": any(one.state == "halted" for one in found), "otherwise": [one.line() for one in compared.listed],
     }  # fmt: skip
 
 
