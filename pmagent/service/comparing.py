@@ -27,9 +27,10 @@ class Compared(NamedTuple):
 
 
 def compare_documents(workspace: Path, *, blobs: bool = True) -> Compared:
-    """Compare every document with the log; with ``blobs``, look at each blob that it names as well. A live daemon writes documents after the events that they follow from, so
-    beside one only a difference counts that is still there when it has written them, each of ``TRIES`` times. Raises
-    NotFound, CorruptLog."""
+    """Compare every document with the log; with ``blobs``, look at each blob that it names as well.
+
+    A live daemon writes documents after the events that they follow from, so beside one only a difference counts that
+    is still there when it has written them, each of ``TRIES`` times. Raises NotFound, CorruptLog."""
     found = _compared(workspace, blobs)
     for _ in range(TRIES - 1):
         if not any(one.state in ("differs", "missing") for one in found.differences) or not _written(workspace):
