@@ -5,17 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final, NamedTuple
 
+import anyio
+
 from pmagent.actors.known import blob_check
 from pmagent.contracts.otherwise import Listed
 from pmagent.events.errors import PmagentError
 from pmagent.events.named_blobs import BlobCheck
+from pmagent.flat import flat_errors
 from pmagent.otherwise import shipped
 from pmagent.projections.core.disk import Difference
 from pmagent.projections.rebuild import ListedCheck, check_documents
-from pmagent.service.operations import call
+from pmagent.service.client import REPLY_SECONDS, call_daemon, new_request
 from pmagent.workspace.layout import Layout
 
 TRIES: Final = 4
+_WRITTEN: Final = "orchestra.written"
 
 
 class Compared(NamedTuple):
@@ -48,13 +52,13 @@ def _compared(workspace: Path, blobs: bool) -> Compared:
 
 def _written(workspace: Path) -> bool:
     """Whether a daemon here has written, meanwhile, whatever was durable; one that does not answer has not."""
-    from pmagent.jobs.asking import WRITTEN
-
-    holder = Layout(workspace).store.holder()
+    layout = Layout(workspace)
+    holder = layout.store.holder()
     if not holder.live or holder.elsewhere:
         return False
     try:
-        call(workspace, WRITTEN)
+        with flat_errors():
+            anyio.run(call_daemon, layout, _WRITTEN, {"request": new_request(_WRITTEN)}, REPLY_SECONDS)
     except PmagentError:
         return False
     return True
