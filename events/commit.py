@@ -100,6 +100,7 @@ class Committer:
         self._steady = steady
         self._tail = storage.tail()  # our own: the storage is asked to agree, and notices when it does not
         self._waiting: deque[Submission] = deque()  # one thread adds, another takes: each step is atomic
+        self._taken: Sequence[Submission] = ()  # the batch that is being written, or could not be
 
     @property
     def idle(self) -> bool:
@@ -130,10 +131,16 @@ class Committer:
         """``submit`` and ``commit`` as one, for the thread that does both, and only while the committer is ``idle``."""
         return self._write((Submission(events, token),), events)
 
+    def unwritten(self) -> list[Submission]:
+        """Submissions that have not become durable, for a writer that has failed."""
+        return [*self._taken, *self._waiting]
+
     def _write(self, taken: Sequence[Submission], events: Sequence[Event]) -> Durable:
         before = self._tail
+        self._taken = taken
         if not events:  # what was sent again: it counts as durable only while the log is there
             self._storage.settle()
+            self._taken = ()
             return Durable(taken, (), before)
         batch = before.batch + 1
         lines, sums = seal(events, batch, before)
@@ -141,7 +148,7 @@ class Committer:
         tail = Tail(last.position, batch, last.time, sums[-1])
         began = self._steady()
         self._storage.append_batch(before, lines, tail)
-        self._tail = tail
+        self._tail, self._taken = tail, ()
         return Durable(taken, sums, tail, self._steady() - began)
 
     def settle(self) -> None:

@@ -55,7 +55,7 @@ def check_texts(id: str, actor: str, type: str, correlation: str) -> None:
     """Raises BadEvent when a text field is too long or no Unicode text, or id, actor or type is empty."""
     if not (id and actor and type):
         raise BadEvent("an event needs an id, an actor and a type")
-    together = id + actor + type + correlation
+    together = f"{id}{actor}{type}{correlation}"
     if len(together) <= TEXT_BYTES_MAX // 6 and together.isascii():
         return  # short, even if each character is escaped
     for name, text in (("id", id), ("actor", actor), ("type", type), ("correlation", correlation)):

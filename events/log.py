@@ -163,35 +163,36 @@ class Log:
         self._sequencer = sequencer
         self._loop = asyncio.get_running_loop()
         self._writer = Writer(storage, self._durable, self._failed)
-        self._pending: dict[int, asyncio.Future[Event] | None] = {}  # by position: who has appended it
+        self._is_local = storage.is_local
+        self._end = storage.tail().position  # durable, and handed out
         self._again: dict[int, list[asyncio.Future[Event]]] = {}  # by position: who has sent it again meanwhile
         self._failure: PmagentError | None = None
 
     async def append(self, draft: Draft) -> Event:
         """Append a fact and return it when it is durable. A fact that stands in the log already is returned as it
         stands there, once it is durable. Raises OutcomeUnknown when the write failed, BadEvent for a bad draft."""
-        self._check()
+        if self._failure is not None:
+            raise self._failure
         known = self._sequencer.seen(draft.id) if draft.kind == "fact" else None
         if known is not None:
-            if known not in self._pending:
+            if known <= self._end:
                 return self._stored(known, draft)
             future: asyncio.Future[Event] = self._loop.create_future()
             self._again.setdefault(known, []).append(future)  # one of its own: who came first may be cancelled
             return await future
         event = self._sequencer.admit(draft, self._clock.now())
-        if self._writer.write((event,)):
+        if self._is_local and self._writer.may_write((event,), task := asyncio.current_task()):
+            if not self._writer.write_now((event,), None, task):
+                self._check()
             if self._writer.must_yield:
                 await asyncio.sleep(0)
             return event
-        self._check()
         future = self._loop.create_future()
-        self._pending[event.position] = future
+        self._writer.submit((event,), future)
         return await future
 
     def append_events(self, events: Sequence[Event]) -> None:
         """Put events that have their places already into the next batch (the log's own, at opening)."""
-        for event in events:
-            self._pending[event.position] = None
         self._writer.submit(events)
 
     async def aclose(self) -> None:
@@ -212,22 +213,22 @@ class Log:
         )
 
     def _durable(self, durable: Durable) -> None:
-        pending, again = self._pending.pop, self._again
+        again = self._again
         for submission in durable.submissions:
-            for event in submission.events:
-                future = pending(event.position, None)
-                if future is not None and not future.done():
-                    future.set_result(event)
-                for future in again.pop(event.position, ()) if again else ():
+            future = submission.token
+            if future is not None and not future.done():
+                future.set_result(submission.events[0])
+            for event in submission.events if again else ():
+                for future in again.pop(event.position, ()):
                     if not future.done():
                         future.set_result(event)
+        self._end = durable.tail.position
 
     def _failed(self, error: PmagentError) -> None:
         self._failure = error
-        for future in (*self._pending.values(), *chain.from_iterable(self._again.values())):
+        for future in (*self._writer.unwritten(), *chain.from_iterable(self._again.values())):
             if future is not None and not future.done():
                 future.set_exception(error)
-        self._pending.clear()
         self._again.clear()
 
 

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import Any, Final
 
-from pmagent.events.commit import Committer, Durable
+from pmagent.events.commit import Committer, Durable, Submission
 from pmagent.events.errors import OutcomeUnknown, PmagentError
 from pmagent.events.event import Event
 from pmagent.events.storage import Storage
@@ -117,7 +117,8 @@ class Writer:
         self._loop = asyncio.get_running_loop()
         self._wake: SimpleQueue[None] = SimpleQueue()  # a third of what a threading.Event costs
         self._stopping = False
-        self._failed = False
+        self._failure: OutcomeUnknown | None = None
+        self._handing: Sequence[Submission] = ()  # what is being handed out
         self._busy = False  # a batch is with the thread, or the loop is about to give it one
         self._handed = False  # busy, but a batch was handed out, nothing waits, and the loop's turn goes on
         self._rule = InlineRule()
@@ -132,8 +133,8 @@ class Writer:
     def submit(self, events: Sequence[Event], token: Any = None) -> None:
         """Put events, in the order of their positions, into the next batch. It starts when this turn of the loop is
         over. Raises OutcomeUnknown after a failure."""
-        if self._failed:
-            raise OutcomeUnknown("an earlier write failed")
+        if self._failure is not None:
+            raise self._failure
         self._committer.submit(events, token)
         self._handed = False
         if not self._busy:
@@ -144,18 +145,28 @@ class Writer:
         """Write ``events`` at once where the rule permits it, else ``submit`` them. Whether they are durable and handed
         out now; the ``appender`` (None: the task that runs) must then let the loop go on if ``must_yield`` says so.
         Raises OutcomeUnknown after an earlier failure."""
-        if (
-            not self._is_local or (self._busy and not self._handed)
-            or self._failed or self._stopping or self._using.locked()
-            or not 0 < len(events) <= INLINE_EVENTS_MAX
-            or (len(events[0].raw) if len(events) == 1 else sum(map(len, map(_raw, events)))) > INLINE_BYTES_MAX
-            or not self._rule.permits(appender := appender or asyncio.current_task(), now := monotonic())
-        ):  # fmt: skip
-            self.submit(events, token)
-            return False
+        appender = appender or asyncio.current_task()
+        if self.may_write(events, appender):
+            return self.write_now(events, token, appender)
+        self.submit(events, token)
+        return False
+
+    def may_write(self, events: Sequence[Event], appender: object) -> bool:
+        """Whether ``appender`` may write ``events`` at once."""
+        return (
+            self._is_local and (self._handed or not self._busy)
+            and self._failure is None and not self._stopping and not self._using.locked()
+            and 0 < len(events) <= INLINE_EVENTS_MAX
+            and (len(events[0].raw) if len(events) == 1 else sum(map(len, map(_raw, events)))) <= INLINE_BYTES_MAX
+            and self._rule.permits(appender, monotonic())
+        )  # fmt: skip
+
+    def write_now(self, events: Sequence[Event], token: Any, appender: object) -> bool:
+        """Write ``events``, as ``may_write`` has permitted; whether they are durable and handed out now. If not, the
+        write failed, and ``on_failure`` has been called."""
         handed, self._handed, self._busy = self._handed, False, True
         try:
-            if self._rule.begins(appender, now):
+            if self._rule.begins(appender, monotonic()):
                 self._loop.call_soon(self._rule.turned)
             with self._using:
                 durable = self._committer.commit_only(events, token)
@@ -176,6 +187,10 @@ class Writer:
             raise
         return True
 
+    def unwritten(self) -> Iterator[Any]:
+        """After a failure: the tokens of what was not reported durable, or not to everybody."""
+        return (submission.token for submission in (*self._handing, *self._committer.unwritten()))
+
     async def stop(self) -> None:
         """Write what waits, make HEAD durable, and end the thread."""
         self._stopping = True
@@ -190,8 +205,10 @@ class Writer:
 
     def _hand_out(self, durable: Durable) -> None:
         self.must_yield = self._rule.written(len(durable.submissions), durable.seconds, monotonic())
+        self._handing = durable.submissions
         try:
             self._on_durable(durable)
+            self._handing = ()
         except BaseException as error:  # nobody would be woken any more: end, rather than hang
             self._fail(OutcomeUnknown(f"handing out what is durable failed with {type(error).__name__}"))
             raise
@@ -204,10 +221,10 @@ class Writer:
             self._wake.put(None)
 
     def _fail(self, error: PmagentError) -> None:
-        if self._failed:
+        if self._failure is not None:
             return
-        self._failed = True
-        self._on_failure(error if isinstance(error, OutcomeUnknown) else OutcomeUnknown(error.message))
+        self._failure = error if isinstance(error, OutcomeUnknown) else OutcomeUnknown(error.message)
+        self._on_failure(self._failure)
 
     def _run(self) -> None:
         post = self._loop.call_soon_threadsafe
@@ -235,7 +252,7 @@ class Writer:
 
     def _take_turn(self, post: Callable[..., object], woken: bool, *, quiet: bool) -> bool:
         """Write what waits, or settle where it is ``quiet``; whether the thread goes on."""
-        if self._failed:
+        if self._failure is not None:
             return False
         durable = self._committer.commit() if woken else None
         if durable is not None:
