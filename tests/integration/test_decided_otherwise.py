@@ -55,7 +55,7 @@ def plant(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Have a table of these entries ship."""
 
     def planted(*entries: Entry) -> None:
-        for place in ("pmagent.otherwise", "pmagent.oa.guards.log", "pmagent.console.pages.reading.checking_child"):
+        for place in ("pmagent.otherwise", "pmagent.service.comparing", "pmagent.console.pages.reading.checking_child"):
             monkeypatch.setattr(f"{place}.shipped", lambda: Otherwise(entries))
 
     return planted
