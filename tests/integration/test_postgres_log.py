@@ -117,6 +117,14 @@ def test_the_role_that_began_a_log_writes_it_and_no_other(server: Server, log: P
     assert log.verify().events == 7
 
 
+def test_of_two_who_take_a_log_of_one_epoch_one_has_it(server: Server) -> None:
+    takes = [
+        server.sql(f"SET ROLE {WRITER}; SELECT taken FROM pm.take('raced', 0, '{token}', '', '', '', false)")
+        for token in ("first", "second", "first")
+    ]
+    assert takes == ["t", "f", "t"], "and whose answer was lost may ask again"
+
+
 EXCHANGED = (
     "UPDATE pm.page SET first = first + 100 WHERE log_no = LOG AND first = 2;"
     "UPDATE pm.page SET first = 2 WHERE log_no = LOG AND first = 6"
