@@ -140,7 +140,7 @@ def test_each_page_fits_its_window_obeys_nothing_hostile_and_prints_on_white(ent
     """A visit that asked for anything elsewhere, or had a dialog or an error, fails at its end."""
     visit = enter(APPROVING, color_scheme="dark")
     page = visit.page
-    for address in pages:
+    for address in some(pages, 12):
         visit.go(address)
         page.wait_for_load_state("load")  # a sheet for paper is loaded last
         assert not HIDING.findall(page.content().replace("\n", "")), address
