@@ -10,10 +10,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextvars import Context, copy_context
-from typing import Any, Final, Self, cast
+from typing import Any, Final, cast
 
 import msgspec
-from langchain_core.callbacks import CallbackManager, CallbackManagerForChainRun
 from langchain_core.runnables import RunnableConfig
 from langsmith.run_helpers import tracing_context
 from msgspec import UNSET
@@ -96,7 +95,7 @@ def _invoked(audit: Audit, clerk: ActorClerk) -> AuditState:
         "panel": audit.asked.panel,
     }
     configurable = {"clerk": clerk, "provenance": provenance, _SUBMIT: lambda: _in_this_thread}
-    config: RunnableConfig = {"configurable": configurable, "callbacks": _NOBODY}
+    config: RunnableConfig = {"configurable": configurable}
     return Context().run(_followed, known, config)  # a context of its own: it inherits nobody's listeners
 
 
@@ -121,43 +120,6 @@ def _in_this_thread(node: Callable[..., Any], *arguments: Any, **named: Any) -> 
     except Exception as error:  # noqa: BLE001 - LangGraph raises it where it waits for the node
         done.set_exception(error)
     return done
-
-
-class _Unheard(CallbackManager):
-    """Tells nobody what a graph does: it has no handlers, takes none, and makes no managers, tags and ids for each
-    node, which are a fifth of an invocation's cost."""
-
-    def __init__(self) -> None:
-        super().__init__(handlers=[])
-        self._run = _UnheardRun.get_noop_manager()
-        self._run.manager = self
-
-    def copy(self) -> Self:
-        """See CallbackManager."""
-        return self
-
-    def add_tags(self, tags: list[str], inherit: bool = True) -> None:
-        """See CallbackManager."""
-
-    def add_metadata(self, metadata: dict[str, Any], inherit: bool = True) -> None:
-        """See CallbackManager."""
-
-    def on_chain_start(self, *_: Any, **__: Any) -> CallbackManagerForChainRun:
-        """See CallbackManager."""
-        return self._run
-
-
-class _UnheardRun(CallbackManagerForChainRun):
-    """See _Unheard."""
-
-    manager: CallbackManager
-
-    def get_child(self, tag: str | None = None) -> CallbackManager:  # noqa: ARG002
-        """See ParentRunManager."""
-        return self.manager
-
-
-_NOBODY: Final = _Unheard()
 
 
 def engine_of(audit: Audit) -> str:

@@ -199,11 +199,6 @@ def file_address(run_id: str, sha256: str, path: str) -> str:
     return f"/runs/{run_id}/artifacts/{sha256}/{quote(path.rpartition('/')[2], safe='')}"
 
 
-def view_address(run_id: str, sha256: str, path: str) -> str:
-    """Where an artifact is shown."""
-    return file_address(run_id, sha256, path).replace("/artifacts/", "/view/", 1)
-
-
 def shown_state(task: Task) -> str:
     """A task's state; ``retry`` where it runs on paper only, and waits for its next attempt."""
     return "retry" if task.retry_at else task.state
