@@ -50,10 +50,14 @@ print(json.dumps(found))
 """
 
 
+ENVIRONMENT = {"PYTHONPATH": str(ROOT), "PATH": "/nowhere", "PYTHONDONTWRITEBYTECODE": "1"}
+"""Keeping compiled modules is the interpreter's matter, and renames files."""
+
+
 def replayed(log: Path, folder: Path) -> dict[str, object]:
     """The result of a replay in a process of its own, and which of the wires it touched."""
     done = subprocess.run(
-        [sys.executable, "-c", REPLAY, str(log)], cwd=folder, env={"PYTHONPATH": str(ROOT), "PATH": "/nowhere"},
+        [sys.executable, "-c", REPLAY, str(log)], cwd=folder, env=ENVIRONMENT,
         capture_output=True, check=True,
     )  # fmt: skip
     found: dict[str, object] = json.loads(done.stdout)
