@@ -56,7 +56,8 @@ def test_a_replay_of_typing_touches_nothing_but_the_log(tmp_path: Path) -> None:
         assert b'"type":"%s"' % kind in recorded
     done = subprocess.run(
         [sys.executable, "-c", REPLAY, str(LOG), str(ROOT)], cwd=tmp_path,
-        env={"PYTHONPATH": str(ROOT), "PATH": "/nowhere"}, capture_output=True, check=True,
+        env={"PYTHONPATH": str(ROOT), "PATH": "/nowhere", "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True, check=True,
     )  # fmt: skip
     found = json.loads(done.stdout)
     assert found["tripped"] == []
