@@ -56,10 +56,11 @@ def run(bench: Bench) -> list[Row]:
     """A server, its standby, and a folder beside them."""
     if why := lacking():
         return [Row(what="log in PostgreSQL", figure=Spread(0, 0, 0), unit="", note=why)]
+    electing = _electing(bench)  # first: it takes most servers, and most can fail in it
     with _place(bench.folder) as folder, _pair(folder) as primary:
         rows = [*_appending(bench, primary), _reading(bench, primary), *_following(bench, primary)]
         rows += [_tailing(bench, primary), _workers(bench, primary)]
-    return [*rows, _electing(bench)]
+    return [*rows, electing]
 
 
 def _electing(bench: Bench) -> Row:
