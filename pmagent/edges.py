@@ -12,15 +12,16 @@ CORE: Final = Edge(
     operations={
         "status": Operation(
             perform="pmagent.service.operations:status", alone="pmagent.service.operations:status_alone", looks=True,
-            quick="pmagent.service.operations:status_now", far=True,
+            quick="pmagent.service.operations:status_now", here=True, far=True,
         ),
         "ping": Operation(perform="pmagent.service.operations:ping", quick="pmagent.service.operations:pong", far=True),
         "figures": Operation(perform="pmagent.service.operations:figures", far=True),
         "settings": Operation(
-            perform="pmagent.service.operations:settings", alone="pmagent.service.operations:settings_alone", looks=True
+            perform="pmagent.service.operations:settings", alone="pmagent.service.operations:settings_alone",
+            looks=True, here=True,
         ),
         "rebuild": Operation(
-            perform="pmagent.service.operations:rebuild", alone="pmagent.service.operations:rebuild_alone"
+            perform="pmagent.service.operations:rebuild", alone="pmagent.service.operations:rebuild_alone", here=True
         ),
         "control.pause": Operation(
             perform="pmagent.service.control:pause", lowers=True, stops=True, unwritten=True, again=True, far=True,
@@ -94,12 +95,13 @@ OA: Final = Edge(
         ),
         "boot.oa": Operation(perform="pmagent.oa.operations:boot", again=True, far=True),
         "oa.permits": Operation(perform="pmagent.oa.operations:permits", far=True),
-        "oa.permit": Operation(perform="pmagent.oa.operations:permit"),
+        "oa.permit": Operation(perform="pmagent.oa.operations:permit", far=True),
         "oa.permit_release": Operation(perform="pmagent.oa.operations:permit_release", again=True, far=True),
-        "oa.context": Operation(perform="pmagent.oa.operations:context"),
+        "oa.view": Operation(perform="pmagent.oa.operations:view", far=True),
+        "oa.context": Operation(perform="pmagent.oa.operations:context", far=True),
         "oa.reason": Operation(
             perform="pmagent.oa.requests:reason", seconds="pmagent.oa.requests:answer_seconds", configured=True,
-            unpaused=True,
+            unpaused=True, far=True,
         ),
     },
     commands={
@@ -148,7 +150,11 @@ CHECKS: Final = Edge(
     operations={
         "kernel.checks": Operation(
             perform="pmagent.workspace.checks:checks", seconds="pmagent.workspace.checks:answer_seconds",
-            configured=True,
+            configured=True, far=True, own=("reads",), there="kernel.check_reads names files of the holder's machine",
+        ),
+        "kernel.refresh": Operation(
+            perform="pmagent.workspace.checks:refresh", seconds="pmagent.workspace.checks:refresh_seconds",
+            configured=True, far=True,
         ),
     },
 )  # fmt: skip
@@ -165,8 +171,8 @@ ORCHESTRA: Final = Edge(
             perform="pmagent.jobs.asking:cancel_run", lowers=True, stops=True, unwritten=True, again=True, far=True,
         ),
         "orchestra.written": Operation(perform="pmagent.jobs.asking:written", lowers=True, again=True, far=True),
-        "orchestra.apply": Operation(perform="pmagent.orchestra.applying:approve"),
-        "orchestra.applied": Operation(perform="pmagent.orchestra.applying:ended", lowers=True),
+        "orchestra.apply": Operation(perform="pmagent.orchestra.applying:approve", far=True),
+        "orchestra.applied": Operation(perform="pmagent.orchestra.applying:ended", lowers=True, far=True),
     },
     commands={
         "worker": Command("pmagent.cli.worker:worker", "make the attempts of runs of other hosts on this one"),
@@ -194,7 +200,8 @@ AUDIT: Final = Edge(
     ends="pmagent.jobs.asking:end_audits",
     operations={
         "audit.run": Operation(
-            perform="pmagent.jobs.asking:ask_audit", configured="pmagent.audit.source:lies_here", again=True
+            perform="pmagent.jobs.asking:ask_audit", configured="pmagent.audit.source:lies_here", again=True, far=True,
+            own=("pdf_path",), carried="pmagent.audit.carrying:carried",
         ),
         "audit.cancel": Operation(
             perform="pmagent.jobs.asking:cancel_audit", lowers=True, stops=True, unwritten=True, again=True, far=True,
@@ -229,6 +236,8 @@ AUDIT: Final = Edge(
     ),
 )  # fmt: skip
 
+_FRAMES: Final = "leave --frames out: the holder takes those of its own settings"
+
 PLA: Final = Edge(
     area="pla",
     resources="pmagent.pla.vault:resources",
@@ -242,23 +251,24 @@ PLA: Final = Edge(
         "pla.mode": Operation(
             perform="pmagent.pla.operations:mode", seconds="pmagent.pla.arguments:observed_seconds", unwritten=True,
             stops=lambda arguments: arguments.get("mode") in ("OBSERVE", "SUGGEST"),  # SUGGEST, where it is EXECUTE
-            outlives="pmagent.pla.operations:lowers_mode", again=True,
+            outlives="pmagent.pla.operations:lowers_mode", again=True, far=True,
         ),
         "pla.propose": Operation(
             perform="pmagent.pla.operations:propose", seconds="pmagent.pla.arguments:model_seconds", configured=True,
-            again=True,
+            again=True, far=True, own=("frames",), there=_FRAMES,
         ),
         "pla.observe": Operation(
             perform="pmagent.pla.operations:observe", seconds="pmagent.pla.arguments:frame_seconds", configured=True,
-            again=True,
+            again=True, far=True, own=("frames",), there=_FRAMES,
         ),
         "pla.decide": Operation(perform="pmagent.pla.operations:decide", again=True, far=True),
         "pla.outcome": Operation(
             perform="pmagent.pla.operations:outcome", seconds="pmagent.pla.arguments:outcome_seconds",
-            alone="pmagent.pla.operations:read_alone", looks=True,
+            alone="pmagent.pla.operations:read_alone", looks=True, far=True,
         ),
         "pla.arm": Operation(
-            perform="pmagent.pla.operations:arm", seconds="pmagent.pla.arguments:observed_seconds", again=True
+            perform="pmagent.pla.operations:arm", seconds="pmagent.pla.arguments:observed_seconds", again=True,
+            there="pmagent pla arm on the holder's machine: somebody who sees the device arms it",
         ),
         "pla.disarm": Operation(
             perform="pmagent.pla.operations:disarm", lowers=True, stops=True, unwritten=True, again=True, far=True,
@@ -268,7 +278,8 @@ PLA: Final = Edge(
         ),
         **{
             f"pla.{name}": Operation(
-                perform=f"pmagent.pla.operations:{act}", alone="pmagent.pla.operations:read_alone", looks=True
+                perform=f"pmagent.pla.operations:{act}", alone="pmagent.pla.operations:read_alone", looks=True,
+                here=True, own=("reveal",), there="the holder's process keeps it: reveal it on the holder's machine",
             )
             for name, act in (("status", "status"), ("list", "listing"), ("show", "show"))
         },
@@ -321,7 +332,8 @@ ALERTS: Final = Edge(
     status="pmagent.alerts.operations:status",
     operations={
         "alerts.list": Operation(
-            perform="pmagent.alerts.operations:listing", alone="pmagent.alerts.operations:listing_alone", looks=True
+            perform="pmagent.alerts.operations:listing", alone="pmagent.alerts.operations:listing_alone", looks=True,
+            here=True,
         ),
         "alerts.acknowledge": Operation(
             perform="pmagent.alerts.operations:acknowledge", lowers=True, unwritten=True, again=True, far=True,
@@ -329,7 +341,7 @@ ALERTS: Final = Edge(
         "alerts.handover": Operation(perform="pmagent.alerts.operations:hand_over", lowers=True, again=True, far=True),
         "notify.test": Operation(
             perform="pmagent.alerts.notifying:send_trial", seconds="pmagent.alerts.notifying:trial_seconds",
-            configured=True, unwritten=True,
+            configured=True, unwritten=True, far=True,
         ),
     },
     commands={
@@ -361,20 +373,26 @@ GUESTS: Final = Edge(
     operations={
         "guests.approvals": Operation(
             perform="pmagent.guests.operations:approvals", alone="pmagent.guests.operations:approvals_alone",
-            looks=True,
+            looks=True, here=True,
         ),
         "guests.sessions": Operation(perform="pmagent.guests.operations:sessions", far=True),
         "guests.policy": Operation(perform="pmagent.guests.operations:policy", far=True),
         "guests.written": Operation(
-            perform="pmagent.guests.operations:written", alone="pmagent.guests.operations:written_alone", looks=True
+            perform="pmagent.guests.operations:written", alone="pmagent.guests.operations:written_alone", looks=True,
+            here=True,
         ),
-        "guests.policy_edit": Operation(perform="pmagent.guests.policy_accept:edit"),
+        "guests.policy_file": Operation(perform="pmagent.guests.policy_accept:file", far=True),
+        "guests.policy_edit": Operation(perform="pmagent.guests.policy_accept:edit", far=True),
         "guests.answer": Operation(perform="pmagent.guests.operations:answer", again=True, far=True),
         "guests.note": Operation(perform="pmagent.guests.operations:note", lowers=True, again=True, far=True),
         "guests.import": Operation(
             perform="pmagent.guests.importing:perform", seconds="pmagent.guests.importing:seconds", lowers=True,
+            there="copy the transcripts to the holder's machine, and pmagent import there",
         ),
-        "guests.wall": Operation(perform="pmagent.guests.walls:note", lowers=True),
+        "guests.wall": Operation(
+            perform="pmagent.guests.walls:note", lowers=True, far=True, own=("started",),
+            there="start the agent on the holder's machine: its calls are judged by the daemon there",
+        ),
     },
     commands={
         "guests": Command("pmagent.cli.guests:guests", "the sessions of agents, or one of them"),

@@ -37,7 +37,7 @@ from pmagent.events.errors import NotFound, PmagentError
 from pmagent.events.event import Event, time_after
 from pmagent.guests.gate import Gate
 from pmagent.pla.proving import proof
-from pmagent.projections.guests.report import Report, calls_of, json_document, waiting
+from pmagent.projections.guests.report import Report, calls_of, json_document, markdown, waiting
 from pmagent.projections.guests.sessions import GuestSessions, GuestsView
 from pmagent.service.answer import Answer, request_of, understood
 from pmagent.service.folding import folded
@@ -71,6 +71,7 @@ class _Listing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 class _Sessions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     session: Annotated[str, Meta(max_length=100)] = ""
+    text: bool = False
 
 
 class _Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -209,8 +210,8 @@ def _decided(number: int, event: Callable[[int], Event]) -> GuestCallDecided | N
 
 
 async def sessions(host: Host, arguments: dict[str, Any]) -> Answer:
-    """Every session that is open, and the newest closed ones; or one of them, whole. Raises NoSuchSession,
-    ProjectionHalted."""
+    """Every session that is open, and the newest closed ones; or one of them, whole, with ``text`` as ``{text}``, for
+    people. Raises NoSuchSession, ProjectionHalted."""
     asked = _understood(arguments, _Sessions)
     host.require_current(GuestSessions.name)
     view: GuestsView = host.documents.state(GuestSessions.name)
@@ -222,6 +223,8 @@ async def sessions(host: Host, arguments: dict[str, Any]) -> Answer:
         raise NoSuchSession(
             "this session is not among the newest", f"pmagent log tail --session {asked.session} tells of it"
         )
+    if asked.text:
+        return Answer(document={"text": (await anyio.to_thread.run_sync(markdown, report)).decode()})
     return Answer(document=msgspec.json.decode(await anyio.to_thread.run_sync(json_document, report)))
 
 

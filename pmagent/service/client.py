@@ -6,7 +6,7 @@ import os
 import socket
 import uuid
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -17,10 +17,8 @@ import msgspec
 from anyio.abc import SocketAttribute
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from pmagent.clean import json_bytes
 from pmagent.edges import EDGES, OPERATIONS
 from pmagent.events.errors import PmagentError
-from pmagent.events.evidence import requests_of
 from pmagent.events.log import now
 from pmagent.events.store import Holder
 from pmagent.service import liveness
@@ -55,12 +53,6 @@ BUSY_SECONDS: Final = 30.0
 PATIENCE_SECONDS: Final = 30.0
 """So long a command tries again when others hold the log for a moment each. Requests are idempotent, so it may."""
 
-
-FAR_BYTES_MAX: Final = 4 << 20
-"""A request through the database of the log has so many bytes at most."""
-
-SECRETS: Final = ("secret", "by_secret")
-"""Arguments that must not lie in a table."""
 
 Say = Callable[[str], None]
 """Is told what somebody who waits should know."""
@@ -106,18 +98,6 @@ class Unanswered(DaemonUnreachable):
         self.facts = {"outcome": outcome, "request": request} if request else {"outcome": outcome}
 
 
-class NotFromHere(DaemonUnreachable):
-    """The log is held on another machine, and this cannot be asked through its database."""
-
-
-class NotTaken(DaemonUnreachable):
-    """The holder has not taken the request, and nobody will: nothing was done."""
-
-
-class FarUnknown(DaemonUnreachable, exit_code=6):
-    """The holder may have carried the request out."""
-
-
 async def call_daemon(
     layout: Layout, name: str, arguments: dict[str, Any], seconds: float = REPLY_SECONDS, say: Say = unheard
 ) -> Answer:
@@ -133,10 +113,12 @@ async def call_daemon(
         except RemoteError as error:
             if error.kind != "StandsBy":  # then it did nothing, and the holder is elsewhere
                 raise
-    if layout.evidence.database and (holder := await _holder(layout)).elsewhere:
-        here = name in LOOKING and daemon_listens(layout)  # one that stands by
-        if holder.live and not here:
-            asked = partial(ask_holder, layout.workspace, holder.note, name, arguments, seconds)
+    if layout.evidence.database and (holder := await _holder(layout)).elsewhere and holder.live:
+        from pmagent.service.far import ask_holder, require_possible  # which only a few need
+
+        require_possible(holder.note, name, arguments)
+        if not (OPERATIONS[name].here and daemon_listens(layout)):  # one that stands by
+            asked = partial(ask_holder, layout, holder.note, name, arguments, seconds)
             return await anyio.to_thread.run_sync(asked, abandon_on_cancel=True)
     return await _call_here(layout, name, arguments, seconds, say)
 
@@ -172,37 +154,13 @@ async def _call_here(
     return Answer(document=reply.document or {}, exit_code=reply.exit_code, warnings=reply.warnings)
 
 
+def held_elsewhere(layout: Layout) -> bool:
+    """Whether another machine holds the log; blocking. Raises Unreachable, DatabaseRefused."""
+    return bool(layout.evidence.database) and (holder := layout.store.holder()).live and holder.elsewhere
+
+
 async def _holder(layout: Layout) -> Holder:
     return await anyio.to_thread.run_sync(layout.store.holder, abandon_on_cancel=True)
-
-
-def ask_holder(workspace: Path, holder: str, name: str, arguments: dict[str, Any], seconds: float) -> Answer:
-    """Have the holder of the log, which is elsewhere, perform an operation; blocking. Raises NotFromHere, RemoteError,
-    NotTaken, FarUnknown, BadMessage; Unreachable, DatabaseRefused."""
-    known = OPERATIONS.get(name)
-    arguments = {key: value for key, value in arguments.items() if key != "by_secret"}  # it holds on this machine alone
-    if known is None or not known.far or any(arguments.get(one) for one in SECRETS):
-        raise NotFromHere(f"the log is held by {holder}, and {name} cannot be asked from here", "ask on that machine")
-    arguments = {"request": new_request(name), **arguments}
-    content = json_bytes(arguments).decode()
-    if len(content) > FAR_BYTES_MAX:
-        raise BadMessage(f"the request is longer than {FAR_BYTES_MAX} bytes", "ask for less at once")
-    request = str(arguments["request"])
-    with closing(requests_of(workspace)) as requests:
-        requests.ask(request, name, content, seconds)
-        taken, reply = requests.reply(request, seconds)
-        if reply is None and not taken and requests.withdraw(request):
-            raise NotTaken(f"{holder} has not taken the request in {seconds:g} s; nothing was done", "pmagent status")
-    if reply is None:
-        what = f"{holder} has not answered in {seconds:g} s: outcome unknown (request {request})"
-        raise FarUnknown(what, "pmagent log tail shows whether it was carried out")
-    try:
-        found = msgspec.json.decode(reply, type=Reply)
-    except UNDECODABLE as error:
-        raise BadMessage("the holder's answer is not understood", "is it of another version?") from error
-    if found.failure is not None:
-        raise RemoteError(found.failure)
-    return Answer(document=found.document or {}, exit_code=found.exit_code, warnings=found.warnings)
 
 
 class _Call:

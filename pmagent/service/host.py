@@ -93,7 +93,10 @@ def performers_of(edges: Iterable[Edge], resources: Resources) -> Performers:
 
 
 asker: ContextVar[int] = ContextVar("asker", default=0)
-"""The process whose request over the socket is performed; 0: none came over it."""
+"""The process whose request over the socket is performed; 0: none came over it; ``FAR``: it came from elsewhere."""
+
+FAR = -1
+"""Whoever asks on another machine, through the database of the log, is no process of this one."""
 
 
 class Refused(PmagentError):
