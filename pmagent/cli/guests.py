@@ -77,7 +77,8 @@ def guests(app: App, session: str | None, count: int, format: str) -> int:
     if held_elsewhere(app.layout):  # and the reports lie there
         every = msgspec.convert(ask(app, "guests.sessions").document["sessions"], list[_Session])
         if session is not None:
-            return _one_elsewhere(app, _called({one.session for one in every}, session), format)
+            named = {one.session for one in every if one.session.startswith(session)}
+            return _one_elsewhere(app, _called(named or {session}, session), format)
     else:
         ask(app, "guests.written")
         folder = app.workspace / FOLDER

@@ -214,11 +214,11 @@ async def sessions(host: Host, arguments: dict[str, Any]) -> Answer:
     people. Raises NoSuchSession, ProjectionHalted."""
     asked = _understood(arguments, _Sessions)
     host.require_current(GuestSessions.name)
-    view: GuestsView = host.documents.state(GuestSessions.name)
+    kept = _kept(host)
     if not asked.session:
-        found = [_in_list(one) for one in reversed(view.sessions.values()) if one.harness or one.asked]
+        found = [_in_list(one) for one in reversed(kept.values()) if one.harness or one.asked]
         return Answer(document={"sessions": sorted(found, key=lambda one: (not one["waiting"], bool(one["proof"])))})
-    report = view.sessions.get(asked.session)
+    report = kept.get(asked.session)
     if report is None:
         raise NoSuchSession(
             "this session is not among the newest", f"pmagent log tail --session {asked.session} tells of it"
@@ -226,6 +226,12 @@ async def sessions(host: Host, arguments: dict[str, Any]) -> Answer:
     if asked.text:
         return Answer(document={"text": (await anyio.to_thread.run_sync(markdown, report)).decode()})
     return Answer(document=msgspec.json.decode(await anyio.to_thread.run_sync(json_document, report)))
+
+
+def _kept(host: Host) -> dict[str, Report]:
+    """The newest closed sessions, and behind them all that are open."""
+    view: GuestsView = host.documents.state(GuestSessions.name)
+    return {**view.closed, **view.sessions}
 
 
 def _in_list(report: Report) -> dict[str, Any]:
@@ -240,8 +246,7 @@ async def policy(host: Host, arguments: dict[str, Any]) -> Answer:
     """The policy as it was read last, and how often each rule decided in the sessions that ``sessions`` lists."""
     _understood(arguments, _Nothing)
     host.require_current(GuestSessions.name)
-    view: GuestsView = host.documents.state(GuestSessions.name)
-    counts = await anyio.to_thread.run_sync(_counted, list(view.sessions.values()))
+    counts = await anyio.to_thread.run_sync(_counted, list(_kept(host).values()))
     found = state_of(host.runtime.engine).policy
     layers = [
         {**msgspec.to_builtins(layer), "rules": [_ruled(rule, counts) for rule in layer.rules]}

@@ -37,9 +37,9 @@ class BadWall(PmagentError, exit_code=2):
 
 
 def begun(layout: Layout, wall: str, asked: Walled, operator: str) -> None:
-    """Record that an agent is about to be started. Raises NoGate, and what the daemon refuses."""
+    """Record that an agent is about to be started. Raises NoGate, NotFromHere, and what the daemon refuses."""
     holder = layout.store.holder()
-    if not holder.live or holder.role != "daemon" or holder.elsewhere:
+    if not holder.live or holder.role != "daemon":
         raise NoGate("no daemon runs here, and without one every call would be refused", "pmagent up --detach")
     started = GuestWallStarted(
         wall=wall, harness=asked.harness, mode=asked.mode, operator_id=operator, program=asked.words[0],

@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Mapping
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
 
@@ -26,9 +26,6 @@ from pmagent.service.answer import Answer
 from pmagent.service.client import REPLY_SECONDS, DaemonUnreachable, new_request
 from pmagent.service.wire import UNDECODABLE, BadMessage, RemoteError, Reply, stops
 from pmagent.workspace.layout import Layout
-
-if TYPE_CHECKING:
-    from pmagent.events.postgres.requests import PostgresRequests
 
 FAR_BYTES_MAX: Final = 24 << 20
 """A request through the database of the log has so many bytes at most, and so has its answer."""
@@ -91,12 +88,8 @@ def ask_holder(layout: Layout, holder: str, name: str, arguments: dict[str, Any]
     content = json_bytes(arguments).decode()
     if len(content.encode()) > FAR_BYTES_MAX:
         raise BadMessage(f"the request is longer than {FAR_BYTES_MAX} bytes", "ask for less at once, or there")
-    request = str(arguments["request"])
-    with closing(requests_of(layout.workspace)) as requests:
-        requests.ask(request, name, content, seconds)
-        reply = _replied(layout, requests, request, holder, seconds)
     try:
-        found = msgspec.json.decode(reply, type=Reply)
+        found = msgspec.json.decode(_reply(layout, holder, name, arguments["request"], content, seconds), type=Reply)
     except UNDECODABLE as error:
         raise BadMessage("the holder's answer is not understood", "is it of another version?") from error
     if found.failure is not None:
@@ -104,14 +97,16 @@ def ask_holder(layout: Layout, holder: str, name: str, arguments: dict[str, Any]
     return Answer(document=found.document or {}, exit_code=found.exit_code, warnings=found.warnings)
 
 
-def _replied(layout: Layout, requests: PostgresRequests, request: str, holder: str, seconds: float) -> str:
-    """The reply to a request that was made. Raises NotTaken, FarUnknown; Unreachable, DatabaseRefused."""
+def _reply(layout: Layout, holder: str, name: str, request: str, content: str, seconds: float) -> str:
+    """The reply to the request. Raises NotTaken, FarUnknown; Unreachable, DatabaseRefused."""
     until = time.monotonic() + seconds
-    taken, reply = requests.reply(request, min(seconds, TAKEN_SECONDS))
-    if reply is None and not taken and requests.withdraw(request):
-        raise NotTaken(f"{holder} has not taken the request in time; nothing was done", "pmagent status")
-    while reply is None and (left := until - time.monotonic()) > 0 and layout.store.holder().live:
-        _, reply = requests.reply(request, min(left, LOOK_SECONDS))
+    with closing(requests_of(layout.workspace)) as requests:
+        requests.ask(request, name, content, seconds)
+        taken, reply = requests.reply(request, min(seconds, TAKEN_SECONDS))
+        if reply is None and not taken and requests.withdraw(request):
+            raise NotTaken(f"{holder} has not taken the request in time; nothing was done", "pmagent status")
+        while reply is None and (left := until - time.monotonic()) > 0 and layout.store.holder().live:
+            _, reply = requests.reply(request, min(left, LOOK_SECONDS))
     if reply is None:
         what = f"{holder} has not answered: outcome unknown (request {request})"
         raise FarUnknown(what, "pmagent log tail shows whether it was carried out")

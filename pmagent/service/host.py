@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager, closing, nullcontext
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import anyio
 import anyio.to_thread
@@ -95,7 +95,7 @@ def performers_of(edges: Iterable[Edge], resources: Resources) -> Performers:
 asker: ContextVar[int] = ContextVar("asker", default=0)
 """The process whose request over the socket is performed; 0: none came over it; ``FAR``: it came from elsewhere."""
 
-FAR = -1
+FAR: Final = -1
 """Whoever asks on another machine, through the database of the log, is no process of this one."""
 
 
