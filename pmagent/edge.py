@@ -33,9 +33,9 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
 
     On a machine that does not hold the log (docs/machines.md lists all): ``far``: the holder is asked, through the
     database of the log; once more is the same request. ``own``: arguments that mean files of the machine on which they
-    are given, and are never sent; ``carried``: (arguments) -> what is sent of them, such as a file's content; may
-    raise. ``here``: that machine answers by itself, from the log or about its own files. ``there``: why, and how, it is
-    asked for on the holder's machine alone; of one that is ``far``, with what is its ``own``.
+    are given, and are never sent; ``content``: arguments that are a file's content, in which nobody looks for secrets.
+    ``here``: that machine answers by itself, from the log or about its own files. ``there``: why, and how, it is asked
+    for on the holder's machine alone; of one that is ``far``, with what is its ``own``.
     """
 
     perform: str | Callable[[Any, dict[str, Any]], Awaitable[Answer]]
@@ -53,7 +53,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     quick: str = ""
     far: bool = False
     own: tuple[str, ...] = ()
-    carried: str = ""
+    content: tuple[str, ...] = ()
     here: bool = False
     there: str = ""
 

@@ -76,9 +76,7 @@ KERNEL: Final = Edge(
         "kernel": Commands(
             "recompute the kernel surfaces",
             "The kernel surfaces of this workspace.",
-            {
-                "refresh": Command("pmagent.cli.workspace:refresh", "recompute and write the surfaces"),
-            },
+            {"refresh": Command("pmagent.cli.workspace:refresh", "recompute and write the surfaces")},
         ),
     },
 )
@@ -122,9 +120,7 @@ OA: Final = Edge(
         "boot": Commands(
             "boot an OA session",
             "Boot a session.",
-            {
-                "oa": Command("pmagent.cli.oa:boot", "boot an OA session"),
-            },
+            {"oa": Command("pmagent.cli.oa:boot", "boot an OA session")},
         ),
     },
     views=("pmagent.console.pages.views.sessions",),
@@ -201,7 +197,7 @@ AUDIT: Final = Edge(
     operations={
         "audit.run": Operation(
             perform="pmagent.jobs.asking:ask_audit", configured="pmagent.audit.source:lies_here", again=True, far=True,
-            own=("pdf_path",), carried="pmagent.audit.carrying:carried",
+            own=("pdf_path",), content=("pdf",), there="pmagent audit sends the report along",
         ),
         "audit.cancel": Operation(
             perform="pmagent.jobs.asking:cancel_audit", lowers=True, stops=True, unwritten=True, again=True, far=True,
@@ -214,16 +210,12 @@ AUDIT: Final = Edge(
         "graph": Commands(
             "check LangGraph programs",
             "LangGraph programs, read from their source; nothing of them is run.",
-            {
-                "lint": Command("pmagent.cli.graph:lint", "find faults in the graphs of a program"),
-            },
+            {"lint": Command("pmagent.cli.graph:lint", "find faults in the graphs of a program")},
         ),
         "rubric": Commands(
             "make rubrics",
             "Rubrics: what an audit judges.",
-            {
-                "convert": Command("pmagent.cli.rubric:convert", "make a published rubric usable here"),
-            },
+            {"convert": Command("pmagent.cli.rubric:convert", "make a published rubric usable here")},
         ),
     },
     views=("pmagent.console.pages.views.audits",),
@@ -350,9 +342,7 @@ ALERTS: Final = Edge(
         "notify": Commands(
             "notifications of alerts and requests",
             "Notifications of alerts and requests, over the channels of the settings.",
-            {
-                "test": Command("pmagent.cli.alerts:notify_test", "send a trial message over each channel"),
-            },
+            {"test": Command("pmagent.cli.alerts:notify_test", "send a trial message over each channel")},
         ),
     },
     views=("pmagent.console.pages.views.alerts",),
@@ -409,9 +399,7 @@ GUESTS: Final = Edge(
         "guest": Commands(
             "start agents behind the wall",
             "Agents that work behind the wall.",
-            {
-                "run": Command("pmagent.cli.guest_run:run", "start an agent in a sandbox"),
-            },
+            {"run": Command("pmagent.cli.guest_run:run", "start an agent in a sandbox")},
         ),
         "exec": Command("pmagent.cli.guest_exec:execute", "run a program as a guest"),
         "policy": Commands(
@@ -440,19 +428,7 @@ GUESTS: Final = Edge(
     ),
 )  # fmt: skip
 
-EDGES: Final = (
-    CORE,
-    KERNEL,
-    CLOCK,
-    MODEL,
-    CHECKS,
-    ORCHESTRA,
-    AUDIT,
-    OA,
-    PLA,
-    ALERTS,
-    GUESTS,
-)  # fmt: skip
+EDGES: Final = (CORE, KERNEL, CLOCK, MODEL, CHECKS, ORCHESTRA, AUDIT, OA, PLA, ALERTS, GUESTS)
 """In the order in which help lists their commands."""
 
 AREA_OF: Final = {name: edge.area for edge in EDGES for name in edge.operations}

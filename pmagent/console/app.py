@@ -20,8 +20,7 @@ from pmagent.console.pages.rendering import STATIC
 from pmagent.edges import EDGES
 from pmagent.events.errors import NotFound, PmagentError
 from pmagent.exitcodes import Exit
-from pmagent.service.client import DaemonUnreachable
-from pmagent.service.far import NotFromHere
+from pmagent.service.client import DaemonUnreachable, NotFromHere
 
 VIEWS: Final = tuple(view for edge in EDGES for view in edge.views)
 """The modules of pages, each with its ``routes``."""

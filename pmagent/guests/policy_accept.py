@@ -26,7 +26,8 @@ from pmagent.guests.policy import BYTES_MAX, FILE, user_file
 from pmagent.guests.policy_edit import BadEdit, layer_of, raw_of, seen, shown
 from pmagent.pla.proving import proof
 from pmagent.service.answer import Answer, request_of, understood
-from pmagent.service.host import FAR, Host, asker
+from pmagent.service.host import Host, asker
+from pmagent.service.requests import FAR
 from pmagent.workspace.trust import accept_policy
 
 EDIT: Final = "guests.policy_edit"
@@ -58,6 +59,8 @@ async def file(host: Host, arguments: dict[str, Any]) -> Answer:
     """A file of the policy as it lies here, to be changed: ``{layer, path, text, sha256}``. Raises BadEdit, BadText."""
     asked = understood(arguments, _File, refused=BadEdit, what="this is no file of the policy", hint="user, or project")
     found = await anyio.to_thread.run_sync(shown, asked.layer, str(_path(host, asked.layer)))
+    if asker.get() == FAR and host.runtime.intake.masked(found.text) != found.text:
+        raise BadEdit("the file holds what looks like a secret, which must not leave this machine", "edit it there")
     return Answer(document=msgspec.to_builtins(found))
 
 

@@ -19,7 +19,7 @@ from pmagent.actors.audit.actor import not_resumable
 from pmagent.actors.model.models import Models
 from pmagent.actors.oa.policy import CARE
 from pmagent.actors.sandbox.bubblewrap import bubblewrap
-from pmagent.audit.carrying import received
+from pmagent.audit.carrying import carried, received
 from pmagent.audit.source import BadAudit
 from pmagent.contracts.audit_events import AuditRequested
 from pmagent.contracts.orchestra_events import RunRequested
@@ -32,7 +32,8 @@ from pmagent.orchestra.request import checked as checked_run
 from pmagent.projections.core.projection import ProjectionHalted
 from pmagent.service.answer import Answer, understood
 from pmagent.service.client import new_request
-from pmagent.service.host import FAR, Host, asker
+from pmagent.service.host import Host, asker
+from pmagent.service.requests import FAR
 from pmagent.workspace.trust import require_covers
 
 WRITTEN: Final = "orchestra.written"
@@ -41,13 +42,15 @@ WRITTEN: Final = "orchestra.written"
 class Edge(msgspec.Struct, frozen=True):
     """The world's part in asking for a job of this kind. ``bad`` is the error of a request that is none;
     ``prepared``: the request as it may be recorded, once the job can begin; ``masked`` looks at what masking made of
-    it; ``secrets``: what helps where masking made it too long."""
+    it; ``secrets``: what helps where masking made it too long. ``carried``: the operation's arguments as they are sent
+    to another machine; blocking."""
 
     kind: Kind
     bad: type[PmagentError]
     prepared: Callable[[Host, Any], Awaitable[Any]]
     masked: Callable[[Any, Any], None] = lambda _asked, _drafted: None
     secrets: str = "ask with fewer secrets"
+    carried: Callable[[dict[str, Any]], dict[str, Any]] = dict
 
 
 async def _prepared_run(host: Host, asked: RunRequested) -> RunRequested:
@@ -120,7 +123,7 @@ def _check_masked(asked: AuditRequested, drafted: AuditRequested) -> None:
 
 EDGES: Final = (
     Edge(RUNS, BadRun, _prepared_run, secrets="ask with fewer secrets; tools are not given any that way"),
-    Edge(AUDITS, BadAudit, _prepared_audit, _check_masked),
+    Edge(AUDITS, BadAudit, _prepared_audit, _check_masked, carried=carried),
 )
 
 

@@ -101,11 +101,12 @@ async def permit_release(host: Host, arguments: dict[str, Any]) -> Answer:
 
 async def view(host: Host, _: dict[str, Any]) -> Answer:
     """The workspace as envelopes show it: ``{view, context}``, the latter CONTEXT.json's reading; for those who are on
-    another machine. Raises ProjectionHalted, DocumentUnwritable."""
+    another machine: secrets are masked, as in the log. Raises ProjectionHalted, DocumentUnwritable."""
 
     def look() -> dict[str, Any]:
-        place = host.layout.workspace
-        return {"view": msgspec.to_builtins(view_here(place)), "context": msgspec.to_builtins(reading_here(place))}
+        found = {"view": view_here(host.layout.workspace), "context": reading_here(host.layout.workspace)}
+        plain: dict[str, Any] = host.runtime.intake.redactor.value(msgspec.to_builtins(found))
+        return plain
 
     return Answer(document=await anyio.to_thread.run_sync(look))
 

@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager, closing, nullcontext
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
@@ -93,10 +93,7 @@ def performers_of(edges: Iterable[Edge], resources: Resources) -> Performers:
 
 
 asker: ContextVar[int] = ContextVar("asker", default=0)
-"""The process whose request over the socket is performed; 0: none came over it; ``FAR``: it came from elsewhere."""
-
-FAR: Final = -1
-"""Whoever asks on another machine, through the database of the log, is no process of this one."""
+"""The process whose request over the socket is performed; 0: none came over it; ``FAR``: another machine's did."""
 
 
 class Refused(PmagentError):

@@ -13,9 +13,11 @@ from pmagent.clean import json_bytes
 from pmagent.events.errors import PmagentError
 from pmagent.events.storage import Asked, Inbox
 from pmagent.log.listed import Said
+from pmagent.service.client import FAR_BYTES_MAX
 from pmagent.service.daemon import failure_of, reply_to
-from pmagent.service.far import FAR_BYTES_MAX, permitted
-from pmagent.service.host import FAR, Host, asker
+from pmagent.service.far import permitted
+from pmagent.service.host import Host, asker
+from pmagent.service.requests import FAR
 from pmagent.service.wire import BadMessage, Request
 
 LOOK_SECONDS: Final = 1.0

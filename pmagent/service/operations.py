@@ -37,6 +37,7 @@ from pmagent.service.client import (
     asked_here_first,
     call_daemon,
     new_request,
+    require_possible,
     unheard,
 )
 from pmagent.service.log_files import check_files
@@ -231,8 +232,6 @@ def call(workspace: Path, name: str, arguments: dict[str, Any] | None = None, sa
 
 def _looked(workspace: Path, holder: str, name: str, arguments: dict[str, Any]) -> Answer:
     """The answer of this machine while another one holds the log. Raises NotFromHere, and what the operation raises."""
-    from pmagent.service.far import require_possible
-
     require_possible(holder, name, arguments)
     answer = _without_daemon(workspace, name, arguments)
     return msgspec.structs.replace(answer, document={**answer.document, "daemon": "elsewhere"})

@@ -28,8 +28,9 @@ from pmagent.contracts.checks import (
 from pmagent.contracts.checks import Seconds as CheckSeconds
 from pmagent.events.errors import PmagentError
 from pmagent.service.answer import Answer, request_of, understood
-from pmagent.service.host import FAR, Host, asker
+from pmagent.service.host import Host, asker
 from pmagent.service.pausing import refuse_if_paused
+from pmagent.service.requests import FAR
 from pmagent.workspace.ask_checks import not_asked, reads_of
 from pmagent.workspace.settings import FILE
 from pmagent.workspace.surfaces import refresh_surfaces

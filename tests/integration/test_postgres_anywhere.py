@@ -19,8 +19,7 @@ from pmagent.guests.policy import FILE
 from pmagent.oa.kernel_view import read_view
 from pmagent.oa.reasoning import build_envelope, run
 from pmagent.service.answer import Answer
-from pmagent.service.client import new_request
-from pmagent.service.far import NotFromHere
+from pmagent.service.client import NotFromHere, new_request
 from pmagent.service.operations import call
 from tests.conftest import fresh_example
 from tests.integration.test_audit_clone_remote import served
