@@ -92,7 +92,7 @@ def two(pair: Two, monkeypatch: pytest.MonkeyPatch) -> Two:
 
 
 
-EACH = {
+EACH: dict[str, tuple[dict[str, Any], str, str]] = {
     "pla.mode": ({"mode": "SUGGEST", "operator": "ada"}, "pla.mode_requested", "operator_id"),
     "pla.propose": ({"goal": "type: ls", "operator": "ada"}, "pla.proposal_requested", "requested_by"),
     "oa.permit": ({"action": "feature_work", "subject": "x", "holder": "ada"}, "oa.permit_requested", "holder"),
@@ -254,7 +254,7 @@ def test_the_sessions_of_agents_are_the_holders(two: Two) -> None:
 def test_the_projects_policy_is_edited_from_another_machine_and_the_users_is_not(two: Two) -> None:
     file = two.ask("guests.policy_file", layer="project").document
     text = "version: 1\n# ada's\n"
-    edit = {
+    edit: dict[str, Any] = {
         "text": text, "before": file["sha256"], "sha256": sha256(text.encode()).hexdigest(), "operator": "ada",
         "channel": "cli",
     }  # fmt: skip
@@ -262,9 +262,10 @@ def test_the_projects_policy_is_edited_from_another_machine_and_the_users_is_not
     assert answer.exit_code == 0, answer
     assert (two.holder.workspace / FILE).read_text() == text
     assert not (two.far.workspace / FILE).exists()
-    for operation, more in (("guests.policy_file", {}), ("guests.policy_edit", edit)):
-        with pytest.raises(PmagentError, match="every workspace of the holder"):
-            two.ask(operation, layer="user", **more)
+    with pytest.raises(PmagentError, match="every workspace of the holder"):
+        two.ask("guests.policy_file", layer="user")
+    with pytest.raises(PmagentError, match="every workspace of the holder"):
+        two.ask("guests.policy_edit", layer="user", **edit)
 
 
 @needs_sandbox
