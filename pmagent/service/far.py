@@ -41,10 +41,11 @@ def permitted(asked: Asked) -> dict[str, Any]:
     for one in known.own:
         if arguments.get(one):
             raise NotFromHere(f"{asked.operation} with {one} cannot be asked through the database", known.there)
-    for field in ("operator", "operator_id", "holder"):  # a permit is its asker's own
+    for field in ("operator", "operator_id", "holder"):
         if arguments.get(field, asked.operator) != asked.operator:
-            raise NotTheirs(
-                f"role {asked.role} asks as {asked.operator}, and this request is in another name",
-                f"--operator {asked.operator}, or the setting pla.operator; sign in as {asked.operator}",
-            )
+            what = f"role {asked.role} asks as {asked.operator}, and this request is in another name"
+            how = f"--operator {asked.operator}, or the setting pla.operator; sign in as {asked.operator}"
+            if field == "holder":
+                how = f"--holder {asked.operator}: a permit is its asker's own"
+            raise NotTheirs(what, how)
     return arguments
