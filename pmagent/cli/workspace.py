@@ -145,6 +145,7 @@ def _refreshed_there(app: App) -> tuple[Sequence[CheckResult], list[str]]:
     from pmagent.contracts.checks import CheckResult
     from pmagent.service.operations import call
 
+    app.output.note(f"another machine holds the log, and refreshes its surfaces: {app.layout.store.holder().note}")
     answer = call(app.workspace, "kernel.refresh", {}, app.output.note).document
     results = msgspec.convert(answer["results"], list[CheckResult])
     _tell_not_run(app, results)

@@ -16,7 +16,9 @@ from pmagent.events.storage import Asked
 from pmagent.service.client import SECRETS, THERE, NotFromHere
 from pmagent.service.wire import UNDECODABLE, BadMessage
 
-_OF_JOBS: Final = ("orchestra.run", "orchestra.cancel", "orchestra.applied", "audit.run", "audit.cancel")
+_UNNAMED: Final = (
+    "orchestra.run", "orchestra.cancel", "orchestra.applied", "audit.run", "audit.cancel", "guests.wall",
+)  # fmt: skip
 """Operations that commands ask for as nobody in particular: over the database they are somebody's."""
 
 
@@ -36,7 +38,7 @@ def permitted(asked: Asked) -> dict[str, Any]:
         raise BadMessage("this is not a request", "one JSON object of arguments") from None
     if arguments.get("request") != asked.id or any(arguments.get(one) for one in SECRETS):
         raise BadMessage("the request has another id, or holds a secret", "pmagent of this release asks well")
-    if asked.operation in _OF_JOBS:
+    if asked.operation in _UNNAMED:
         arguments.setdefault("operator", asked.operator)
     for one in known.own:
         if arguments.get(one):

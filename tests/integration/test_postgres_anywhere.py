@@ -243,6 +243,8 @@ def test_the_sessions_of_agents_are_the_holders(two: Two) -> None:
     two.ask("guests.wall", at=two.holder, started=started)
     listed = two.far.run("guests", "--format", "json")
     assert [one["session"] for one in listed.document["sessions"]] == ["wall-1"], listed.errors
+    with pytest.raises(PmagentError, match="bert has started no wall"):
+        two.ask("guests.wall", at=two.reader, ended=ended, harness="script")
     recorded = two.ask("guests.wall", ended=ended, harness="script")
     assert recorded.exit_code == 0, "a wall stands on a host that was the holder"
     one = two.far.run("guests", "wall-1", "--format", "json")
