@@ -31,7 +31,7 @@ from tests.support.sandboxes import needs_sandbox
 
 __all__ = ["sources"]
 
-FAR = "laptop"
+FAR, LOOKS = "laptop", "watcher"
 NO, USAGE, UNREACHABLE, SECURITY = 1, 2, 5, 7
 CONFIG = """
 [checks]
@@ -42,12 +42,13 @@ ours = ["sh", "-c", "test -e marker"]
 
 
 class Two(NamedTuple):
-    """The machine that holds the log; another one, where a daemon stands by, which ada uses; and one where none does,
-    whose role only reads, and is bert's."""
+    """The machine that holds the log; another one, where a daemon stands by, which ada uses; one where none does, whose
+    role only reads, and is bert's; and one of somebody who may only look."""
 
     holder: Machine
     far: Machine
     reader: Machine
+    watcher: Machine
 
     def ask(self, operation: str, *, at: Machine | None = None, **arguments: Any) -> Answer:
         """Ask for an operation on a machine (None: ada's), as a command does."""
@@ -68,8 +69,8 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Two]:
         file.write(CONFIG)
     Made(source).commit("As it was")
     with one_server() as server, ExitStack() as stack:
-        server.sql(f"CREATE ROLE {FAR} LOGIN IN ROLE {WRITER}")
-        assert not prepare(server.address(role="postgres"), [FAR], [], {FAR: "ada", READER: "bert"})
+        server.sql(f"CREATE ROLE {FAR} LOGIN IN ROLE {WRITER}; CREATE ROLE {LOOKS} LOGIN")
+        assert not prepare(server.address(role="postgres"), [FAR], [LOOKS], {FAR: "ada", READER: "bert"})
         address = server.new_log()
         first = Machine(folder / "a", source, str(address))
         (first.workspace / "marker").touch()
@@ -77,7 +78,8 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Two]:
         second = Machine(folder / "b", source, str(server.address(address.log, FAR)))
         third = Machine(folder / "c", source, str(server.address(address.log, READER)))
         says(stack.enter_context(second.up("--standby")), "standing by")
-        yield Two(first, second, third)
+        fourth = Machine(folder / "d", source, str(server.address(address.log, LOOKS)))
+        yield Two(first, second, third, fourth)
         for command in (("log", "verify"), ("replay",), ("rebuild", "--check")):
             done = first.run(*command)
             assert done.code == 0, done.text + done.errors
@@ -186,6 +188,19 @@ def test_who_only_reads_asks_as_their_operator_and_without_a_standby(pair: Two) 
     assert (told.code, "no channel" in told.errors + told.text) == (NO, True), told.errors
     for command in (("pla", "list"), ("alerts",), ("approvals",), ("guests",)):
         assert reader.run(*command).code == 0, command
+
+
+def test_who_may_only_look_reads_the_log_and_asks_for_nothing(pair: Two) -> None:
+    for command in (("status",), ("pla", "status"), ("alerts",), ("approvals",), ("runs",), ("log", "tail")):
+        assert pair.watcher.run(*command).code == 0, command
+    before = pair.watcher.status()["log"]["position"]
+    for command in (
+        ("pause",), ("pla", "mode", "SUGGEST"), ("pla", "propose", "type: ls"), ("oa", "snapshot"), ("oa", "context"),
+        ("kernel", "refresh"), ("notify", "test"), ("guests",),
+    ):  # fmt: skip
+        refused = pair.watcher.run(*command)
+        assert (refused.code, "no operator's here" in refused.errors) == (USAGE, True), refused
+    assert pair.watcher.status()["log"]["position"] == before
 
 
 def test_the_context_is_the_holders_and_reasoning_goes_by_its_surfaces(two: Two) -> None:
