@@ -191,8 +191,8 @@ def test_who_only_reads_asks_as_their_operator_and_without_a_standby(pair: Two) 
 
 
 def test_who_may_only_look_reads_the_log_and_asks_for_nothing(pair: Two) -> None:
-    for command in (("status",), ("pla", "status"), ("alerts",), ("approvals",), ("runs",), ("log", "tail")):
-        assert pair.watcher.run(*command).code == 0, command
+    for looked in (("status",), ("pla", "status"), ("alerts",), ("approvals",), ("runs",), ("log", "tail")):
+        assert pair.watcher.run(*looked).code == 0, looked
     before = pair.watcher.status()["log"]["position"]
     for command in (
         ("pause",), ("pla", "mode", "SUGGEST"), ("pla", "propose", "type: ls"), ("oa", "snapshot"), ("oa", "context"),

@@ -19,8 +19,9 @@ from pmagent.events.errors import NotFound
 from pmagent.events.storage import Asked, Inbox
 from pmagent.pla import reading
 from pmagent.service import daemon, inbox
+from pmagent.service import host as host_module
 from pmagent.service.answer import Answer
-from pmagent.service.host import Host, asker
+from pmagent.service.host import Host
 from pmagent.service.requests import FAR
 from pmagent.service.wire import Reply, Request
 from pmagent.workspace.layout import Layout, reachable
@@ -43,7 +44,7 @@ async def test_an_answer_that_is_too_long_for_the_database_is_not_sent(monkeypat
     askers = list[int]()
 
     async def answers(_host: Host, _arguments: dict[str, Any]) -> Answer:
-        askers.append(asker.get())
+        askers.append(host_module.asker.get())
         return Answer(document={"long": "x" * 100})
 
     monkeypatch.setitem(OPERATIONS, "answers", Operation(perform=answers, far=True))
