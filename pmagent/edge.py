@@ -32,8 +32,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     takes more: then ``perform`` does.
 
     On a machine that does not hold the log (docs/machines.md lists all): ``far``: the holder is asked, through the
-    database of the log; once more is the same request. ``own``: arguments that mean files of the machine on which they
-    are given, and are never sent; ``content``: arguments that are a file's content, in which nobody looks for secrets.
+    database of the log; once more is the same request. ``own``: arguments that mean a file or a process of the machine
+    on which they are given, and are never sent; ``content``: a file's content, in which nobody looks for secrets.
     ``here``: that machine answers by itself, from the log or about its own files. ``there``: why, and how, it is asked
     for on the holder's machine alone; of one that is ``far``, with what is its ``own``.
     """

@@ -4,7 +4,6 @@ lies at the holder then (docs/machines.md)."""
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from binascii import Error
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
@@ -23,11 +22,14 @@ FOLDER: Final = "reports"
 
 
 def carried(arguments: dict[str, Any]) -> dict[str, Any]:
-    """The arguments with the report's content in place of its path. Blocking. Raises BadAudit, OSError."""
+    """The arguments with the report's content in place of its path. Blocking. Raises BadAudit."""
     _require_address(arguments)
     path = Path(str(arguments["pdf_path"]))
-    with path.open("rb") as file:
-        content = file.read(PDF_BYTES_MAX + 1)
+    try:
+        with path.open("rb") as file:
+            content = file.read(PDF_BYTES_MAX + 1)
+    except OSError as error:
+        raise BadAudit(f"{path} cannot be read: {error.strerror}", "give the report's PDF") from error
     if len(content) > PDF_BYTES_MAX:
         what = f"{path} is longer than the {PDF_BYTES_MAX >> 20} MiB that go to another machine"
         raise BadAudit(what, "audit it on the machine that holds the log")
@@ -36,18 +38,23 @@ def carried(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def received(layout: Layout, arguments: dict[str, Any]) -> dict[str, Any]:
-    """The arguments that ``carried`` were sent as, with the path at which the report lies now. Blocking. Raises
-    BadAudit, OSError."""
+    """The arguments that ``carried`` has made, with the path at which the report lies now. Blocking. Raises
+    BadAudit."""
     _require_address(arguments)
+    sent = arguments.get(PDF)
     try:
-        content = b64decode(str(arguments.get(PDF, "")), validate=True)
-    except Error:
+        content = b64decode(sent, validate=True) if isinstance(sent, str) else b""
+    except ValueError:
         content = b""
     if not 0 < len(content) <= PDF_BYTES_MAX:
         raise BadAudit("the report was not sent with the request", "pmagent audit of this release does that")
     path = layout.home / FOLDER / f"{sha256(content).hexdigest()}.pdf"
-    path.parent.mkdir(mode=0o700, exist_ok=True)
-    write_atomic(path, content, 0o600)
+    try:
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        write_atomic(path, content, 0o600)
+    except OSError as error:
+        what = f"the holder cannot keep the report: {error.strerror}"
+        raise BadAudit(what, f"look at {path.parent} there") from error
     return {**{name: value for name, value in arguments.items() if name != PDF}, "pdf_path": str(path)}
 
 

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Final
 import anyio
 import anyio.to_thread
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from pmagent.contracts.checks import (
     AT_ONCE,
@@ -28,9 +29,8 @@ from pmagent.contracts.checks import (
 from pmagent.contracts.checks import Seconds as CheckSeconds
 from pmagent.events.errors import PmagentError
 from pmagent.service.answer import Answer, request_of, understood
-from pmagent.service.host import Host, asker
+from pmagent.service.host import Host
 from pmagent.service.pausing import refuse_if_paused
-from pmagent.service.requests import FAR
 from pmagent.workspace.ask_checks import not_asked, reads_of
 from pmagent.workspace.settings import FILE
 from pmagent.workspace.surfaces import refresh_surfaces
@@ -56,7 +56,7 @@ class _Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kind: CheckKind
     names: Annotated[list[Name], msgspec.Meta(min_length=1, max_length=CHECKS_MAX)]
     seconds: CheckSeconds
-    reads: Reads = []
+    reads: Reads | UnsetType = UNSET  # those of the settings
 
 
 def answer_seconds(arguments: dict[str, Any]) -> float:
@@ -81,14 +81,13 @@ async def run(host: Host, arguments: dict[str, Any], request: str) -> Answer:
     asked = _asked(arguments)
     workspace = host.layout.workspace
     settings = await anyio.to_thread.run_sync(resolved, workspace, {})
-    if asker.get() == FAR:
-        asked = msgspec.structs.replace(asked, reads=reads_of(settings.settings.kernel))
     table = settings.checks if asked.kind == "check" else settings.guards
     if unknown := [name for name in asked.names if name not in table]:
         what = f"there is no {asked.kind} {unknown[0]!r} in {workspace / FILE}"
         raise BadCheckRequest(what, f"there are: {', '.join(table) or 'none'}")
     checks = [ConfiguredCheck(name=name, argv=list(table[name])) for name in asked.names]
-    payload = CheckRequested(kind=asked.kind, checks=checks, seconds=asked.seconds, reads=asked.reads)
+    reads = reads_of(settings.settings.kernel) if asked.reads is UNSET else asked.reads
+    payload = CheckRequested(kind=asked.kind, checks=checks, seconds=asked.seconds, reads=reads)
     with anyio.move_on_after(OBSERVED_SECONDS):  # without a reading nothing is permitted, and we may just have started
         await host.ready()
     try:
