@@ -7,6 +7,7 @@ import re
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -164,6 +165,15 @@ def test_the_console_of_a_standby_shows_the_log_and_asks_the_holder_as_the_opera
 
             (first.workspace / FILE).write_text("version: 1\n# the holder's\n")
             assert "# the holder&#39;s" in ada.page("/policy/edit?layer=project")
+            (_, before), (text, digest) = [
+                (text, sha256(text.encode()).hexdigest())
+                for text in ("version: 1\n# the holder's\n", "version: 1\n# ada's\n")
+            ]
+            edit = {"layer": "project", "text": text, "before": before, "digest": digest, "first": digest[:6]}
+            accepted = ada.post("/policy/accept", read="yes", **edit)
+            assert accepted.status_code == 303, accepted.text
+            assert (first.workspace / FILE).read_text() == text
+            assert [one["data"]["operator_id"] for one in first.facts("guest.policy_edit_requested")] == ["ada"]
             assert second.run("operators", "add", "vera", "--role", "approve").code == 0
             other = visit(second).enter("vera")
             assert (other.status_code, "sign in as ada" in other.text) == (403, True), other.text
