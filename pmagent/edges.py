@@ -377,7 +377,7 @@ GUESTS: Final = Edge(
         "guests.note": Operation(perform="pmagent.guests.operations:note", lowers=True, again=True, far=True),
         "guests.import": Operation(
             perform="pmagent.guests.importing:perform", seconds="pmagent.guests.importing:seconds", lowers=True,
-            there="copy the transcripts to the holder's machine, and pmagent import there",
+            there="copy the transcripts, which may hold secrets, to the holder's machine, and pmagent import there",
         ),
         "guests.wall": Operation(
             perform="pmagent.guests.walls:note", lowers=True, far=True, own=("started",),

@@ -230,8 +230,10 @@ def _reply(layout: Layout, holder: str, name: str, request: str, content: str, s
         while reply is None and (left := until - time.monotonic()) > 0 and layout.store.holder().live:
             _, reply = requests.reply(request, min(left, LOOK_SECONDS))
     if reply is None:
-        what = f"{holder} has not answered: outcome unknown (request {request})"
-        raise FarUnknown(what, "pmagent log tail shows whether it was carried out")
+        hint = "pmagent log tail shows whether it was carried out"
+        if OPERATIONS[name].again:
+            hint += f"; {_again(request)}"
+        raise FarUnknown(f"{holder} has not answered: outcome unknown (request {request})", hint)
     return reply
 
 
@@ -357,10 +359,14 @@ class _Call:
         if self._name not in LOOKING and self._request:
             messages[-1] += f" (request {self._request})"
             if self._name in OPERATIONS and OPERATIONS[self._name].again:
-                hints.append(f"the same command with --request {self._request} asks again, and does it once")
+                hints.append(_again(self._request))
         hints.append(f"if it hangs, end it (kill -9 {self._pid or 'its pid'}), and start pmagent up again")
         request = "" if self._name in LOOKING else self._request
         return Unanswered(": ".join(messages), "; ".join(hints), outcome=outcome, request=request, pid=self._pid)
+
+
+def _again(request: str) -> str:
+    return f"the same command with --request {request} asks again, and does it once"
 
 
 def _processor_ticks(pid: int) -> int:

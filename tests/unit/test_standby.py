@@ -152,6 +152,7 @@ def test_an_answer_that_is_long_in_coming_is_waited_for_and_one_that_nobody_give
     with pytest.raises(NotTaken):
         ask_holder(Layout(workspace), "the holder", "pla.propose", asked, 86_400.0)
     Asking.taken = True
-    with pytest.raises(FarUnknown):  # of this workspace, nobody holds the log
+    with pytest.raises(FarUnknown) as raised:  # of this workspace, nobody holds the log
         ask_holder(Layout(workspace), "the holder", "pla.propose", asked, 86_400.0)
+    assert "--request r-1 asks again" in raised.value.hint
     assert waited == [REPLY_SECONDS, REPLY_SECONDS]
