@@ -118,7 +118,7 @@ class AuditRequested(Payload, frozen=True, kw_only=True):
     the workspace, without its ending. ``panel`` is a second model that is asked the same, beside the first ("": none).
     ``resumes``: the id of an audit that ended without all answers, and is taken up again ("": none). ``origin``: where
     browsers find the repository of a path, as its remote has it ("": not known). ``reported``: findings of other tools;
-    ``appeals`` are shown with the evidence."""
+    ``appeals`` are shown with the evidence. ``operator_id``: who asked for it, where that is known."""
 
     audit_id: Identifier
     repo_url: Path
@@ -137,6 +137,7 @@ class AuditRequested(Payload, frozen=True, kw_only=True):
     origin: Annotated[str, Meta(max_length=PATH_CHARS_MAX)] = ""
     reported: Annotated[list[Reported], Meta(max_length=REPORTED_MAX)] = []
     appeals: Annotated[list[Appeal], Meta(max_length=APPEALS_MAX)] = []
+    operator_id: Annotated[str, Meta(max_length=64)] | UnsetType = UNSET
 
 
 @event_type("audit.cancel_requested", request=True)

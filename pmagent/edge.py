@@ -29,8 +29,13 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     (host, arguments) -> the first of these, where the daemon knows better. ``unwritten``: it depends on no document.
     ``unpaused``: without a daemon it is refused in a pause, which nobody would end meanwhile. ``again``: the option
     ``--request`` of its command asks again, and does it once. ``quick``: (host) -> the answer at once; None where it
-    takes more: then ``perform`` does. ``far``: it may be asked for on another machine, through the database of the log;
-    once more is the same request.
+    takes more: then ``perform`` does.
+
+    On a machine that does not hold the log (docs/machines.md lists all): ``far``: the holder is asked, through the
+    database of the log; once more is the same request. ``own``: arguments that mean a file or a process of the machine
+    on which they are given, and are never sent; ``content``: a file's content, in which nobody looks for secrets.
+    ``here``: that machine answers by itself, from the log or about its own files. ``there``: why, and how, it is asked
+    for on the holder's machine alone; of one that is ``far``, with what is its ``own``.
     """
 
     perform: str | Callable[[Any, dict[str, Any]], Awaitable[Answer]]
@@ -47,6 +52,10 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     again: bool = False
     quick: str = ""
     far: bool = False
+    own: tuple[str, ...] = ()
+    content: tuple[str, ...] = ()
+    here: bool = False
+    there: str = ""
 
 
 class Command(NamedTuple):

@@ -12,15 +12,16 @@ CORE: Final = Edge(
     operations={
         "status": Operation(
             perform="pmagent.service.operations:status", alone="pmagent.service.operations:status_alone", looks=True,
-            quick="pmagent.service.operations:status_now", far=True,
+            quick="pmagent.service.operations:status_now", here=True, far=True,
         ),
         "ping": Operation(perform="pmagent.service.operations:ping", quick="pmagent.service.operations:pong", far=True),
         "figures": Operation(perform="pmagent.service.operations:figures", far=True),
         "settings": Operation(
-            perform="pmagent.service.operations:settings", alone="pmagent.service.operations:settings_alone", looks=True
+            perform="pmagent.service.operations:settings", alone="pmagent.service.operations:settings_alone",
+            looks=True, here=True,
         ),
         "rebuild": Operation(
-            perform="pmagent.service.operations:rebuild", alone="pmagent.service.operations:rebuild_alone"
+            perform="pmagent.service.operations:rebuild", alone="pmagent.service.operations:rebuild_alone", here=True
         ),
         "control.pause": Operation(
             perform="pmagent.service.control:pause", lowers=True, stops=True, unwritten=True, again=True, far=True,
@@ -75,9 +76,7 @@ KERNEL: Final = Edge(
         "kernel": Commands(
             "recompute the kernel surfaces",
             "The kernel surfaces of this workspace.",
-            {
-                "refresh": Command("pmagent.cli.workspace:refresh", "recompute and write the surfaces"),
-            },
+            {"refresh": Command("pmagent.cli.workspace:refresh", "recompute and write the surfaces")},
         ),
     },
 )
@@ -94,12 +93,13 @@ OA: Final = Edge(
         ),
         "boot.oa": Operation(perform="pmagent.oa.operations:boot", again=True, far=True),
         "oa.permits": Operation(perform="pmagent.oa.operations:permits", far=True),
-        "oa.permit": Operation(perform="pmagent.oa.operations:permit"),
+        "oa.permit": Operation(perform="pmagent.oa.operations:permit", far=True),
         "oa.permit_release": Operation(perform="pmagent.oa.operations:permit_release", again=True, far=True),
-        "oa.context": Operation(perform="pmagent.oa.operations:context"),
+        "oa.view": Operation(perform="pmagent.oa.operations:view", far=True),
+        "oa.context": Operation(perform="pmagent.oa.operations:context", far=True),
         "oa.reason": Operation(
             perform="pmagent.oa.requests:reason", seconds="pmagent.oa.requests:answer_seconds", configured=True,
-            unpaused=True,
+            unpaused=True, far=True,
         ),
     },
     commands={
@@ -120,9 +120,7 @@ OA: Final = Edge(
         "boot": Commands(
             "boot an OA session",
             "Boot a session.",
-            {
-                "oa": Command("pmagent.cli.oa:boot", "boot an OA session"),
-            },
+            {"oa": Command("pmagent.cli.oa:boot", "boot an OA session")},
         ),
     },
     views=("pmagent.console.pages.views.sessions",),
@@ -148,7 +146,11 @@ CHECKS: Final = Edge(
     operations={
         "kernel.checks": Operation(
             perform="pmagent.workspace.checks:checks", seconds="pmagent.workspace.checks:answer_seconds",
-            configured=True,
+            configured=True, far=True, own=("reads",), there="kernel.check_reads names files of the holder's machine",
+        ),
+        "kernel.refresh": Operation(
+            perform="pmagent.workspace.checks:refresh", seconds="pmagent.workspace.checks:refresh_seconds",
+            configured=True, far=True,
         ),
     },
 )  # fmt: skip
@@ -165,8 +167,8 @@ ORCHESTRA: Final = Edge(
             perform="pmagent.jobs.asking:cancel_run", lowers=True, stops=True, unwritten=True, again=True, far=True,
         ),
         "orchestra.written": Operation(perform="pmagent.jobs.asking:written", lowers=True, again=True, far=True),
-        "orchestra.apply": Operation(perform="pmagent.orchestra.applying:approve"),
-        "orchestra.applied": Operation(perform="pmagent.orchestra.applying:ended", lowers=True),
+        "orchestra.apply": Operation(perform="pmagent.orchestra.applying:approve", far=True),
+        "orchestra.applied": Operation(perform="pmagent.orchestra.applying:ended", lowers=True, far=True),
     },
     commands={
         "worker": Command("pmagent.cli.worker:worker", "make the attempts of runs of other hosts on this one"),
@@ -194,7 +196,8 @@ AUDIT: Final = Edge(
     ends="pmagent.jobs.asking:end_audits",
     operations={
         "audit.run": Operation(
-            perform="pmagent.jobs.asking:ask_audit", configured="pmagent.audit.source:lies_here", again=True
+            perform="pmagent.jobs.asking:ask_audit", configured="pmagent.audit.source:lies_here", again=True, far=True,
+            own=("pdf_path",), content=("pdf",), there="pmagent audit sends the report along",
         ),
         "audit.cancel": Operation(
             perform="pmagent.jobs.asking:cancel_audit", lowers=True, stops=True, unwritten=True, again=True, far=True,
@@ -207,16 +210,12 @@ AUDIT: Final = Edge(
         "graph": Commands(
             "check LangGraph programs",
             "LangGraph programs, read from their source; nothing of them is run.",
-            {
-                "lint": Command("pmagent.cli.graph:lint", "find faults in the graphs of a program"),
-            },
+            {"lint": Command("pmagent.cli.graph:lint", "find faults in the graphs of a program")},
         ),
         "rubric": Commands(
             "make rubrics",
             "Rubrics: what an audit judges.",
-            {
-                "convert": Command("pmagent.cli.rubric:convert", "make a published rubric usable here"),
-            },
+            {"convert": Command("pmagent.cli.rubric:convert", "make a published rubric usable here")},
         ),
     },
     views=("pmagent.console.pages.views.audits",),
@@ -228,6 +227,8 @@ AUDIT: Final = Edge(
         ),
     ),
 )  # fmt: skip
+
+_FRAMES: Final = "leave --frames out: the holder takes those of its own settings"
 
 PLA: Final = Edge(
     area="pla",
@@ -242,23 +243,24 @@ PLA: Final = Edge(
         "pla.mode": Operation(
             perform="pmagent.pla.operations:mode", seconds="pmagent.pla.arguments:observed_seconds", unwritten=True,
             stops=lambda arguments: arguments.get("mode") in ("OBSERVE", "SUGGEST"),  # SUGGEST, where it is EXECUTE
-            outlives="pmagent.pla.operations:lowers_mode", again=True,
+            outlives="pmagent.pla.operations:lowers_mode", again=True, far=True,
         ),
         "pla.propose": Operation(
             perform="pmagent.pla.operations:propose", seconds="pmagent.pla.arguments:model_seconds", configured=True,
-            again=True,
+            again=True, far=True, own=("frames",), there=_FRAMES,
         ),
         "pla.observe": Operation(
             perform="pmagent.pla.operations:observe", seconds="pmagent.pla.arguments:frame_seconds", configured=True,
-            again=True,
+            again=True, far=True, own=("frames",), there=_FRAMES,
         ),
         "pla.decide": Operation(perform="pmagent.pla.operations:decide", again=True, far=True),
         "pla.outcome": Operation(
             perform="pmagent.pla.operations:outcome", seconds="pmagent.pla.arguments:outcome_seconds",
-            alone="pmagent.pla.operations:read_alone", looks=True,
+            alone="pmagent.pla.operations:read_alone", looks=True, far=True,
         ),
         "pla.arm": Operation(
-            perform="pmagent.pla.operations:arm", seconds="pmagent.pla.arguments:observed_seconds", again=True
+            perform="pmagent.pla.operations:arm", seconds="pmagent.pla.arguments:observed_seconds", again=True,
+            there="pmagent pla arm on the holder's machine: somebody who sees the device arms it",
         ),
         "pla.disarm": Operation(
             perform="pmagent.pla.operations:disarm", lowers=True, stops=True, unwritten=True, again=True, far=True,
@@ -268,7 +270,8 @@ PLA: Final = Edge(
         ),
         **{
             f"pla.{name}": Operation(
-                perform=f"pmagent.pla.operations:{act}", alone="pmagent.pla.operations:read_alone", looks=True
+                perform=f"pmagent.pla.operations:{act}", alone="pmagent.pla.operations:read_alone", looks=True,
+                here=True, own=("reveal",), there="the holder's process keeps it: reveal it on the holder's machine",
             )
             for name, act in (("status", "status"), ("list", "listing"), ("show", "show"))
         },
@@ -321,7 +324,8 @@ ALERTS: Final = Edge(
     status="pmagent.alerts.operations:status",
     operations={
         "alerts.list": Operation(
-            perform="pmagent.alerts.operations:listing", alone="pmagent.alerts.operations:listing_alone", looks=True
+            perform="pmagent.alerts.operations:listing", alone="pmagent.alerts.operations:listing_alone", looks=True,
+            here=True,
         ),
         "alerts.acknowledge": Operation(
             perform="pmagent.alerts.operations:acknowledge", lowers=True, unwritten=True, again=True, far=True,
@@ -329,7 +333,7 @@ ALERTS: Final = Edge(
         "alerts.handover": Operation(perform="pmagent.alerts.operations:hand_over", lowers=True, again=True, far=True),
         "notify.test": Operation(
             perform="pmagent.alerts.notifying:send_trial", seconds="pmagent.alerts.notifying:trial_seconds",
-            configured=True, unwritten=True,
+            configured=True, unwritten=True, far=True,
         ),
     },
     commands={
@@ -338,9 +342,7 @@ ALERTS: Final = Edge(
         "notify": Commands(
             "notifications of alerts and requests",
             "Notifications of alerts and requests, over the channels of the settings.",
-            {
-                "test": Command("pmagent.cli.alerts:notify_test", "send a trial message over each channel"),
-            },
+            {"test": Command("pmagent.cli.alerts:notify_test", "send a trial message over each channel")},
         ),
     },
     views=("pmagent.console.pages.views.alerts",),
@@ -361,20 +363,26 @@ GUESTS: Final = Edge(
     operations={
         "guests.approvals": Operation(
             perform="pmagent.guests.operations:approvals", alone="pmagent.guests.operations:approvals_alone",
-            looks=True,
+            looks=True, here=True,
         ),
         "guests.sessions": Operation(perform="pmagent.guests.operations:sessions", far=True),
         "guests.policy": Operation(perform="pmagent.guests.operations:policy", far=True),
         "guests.written": Operation(
-            perform="pmagent.guests.operations:written", alone="pmagent.guests.operations:written_alone", looks=True
+            perform="pmagent.guests.operations:written", alone="pmagent.guests.operations:written_alone", looks=True,
+            here=True,
         ),
-        "guests.policy_edit": Operation(perform="pmagent.guests.policy_accept:edit"),
+        "guests.policy_file": Operation(perform="pmagent.guests.policy_accept:file", far=True),
+        "guests.policy_edit": Operation(perform="pmagent.guests.policy_accept:edit", far=True),
         "guests.answer": Operation(perform="pmagent.guests.operations:answer", again=True, far=True),
         "guests.note": Operation(perform="pmagent.guests.operations:note", lowers=True, again=True, far=True),
         "guests.import": Operation(
             perform="pmagent.guests.importing:perform", seconds="pmagent.guests.importing:seconds", lowers=True,
+            there="copy the transcripts, which may hold secrets, to the holder's machine, and pmagent import there",
         ),
-        "guests.wall": Operation(perform="pmagent.guests.walls:note", lowers=True),
+        "guests.wall": Operation(
+            perform="pmagent.guests.walls:note", lowers=True, far=True, own=("started",),
+            there="start the agent on the holder's machine: its calls are judged by the daemon there",
+        ),
     },
     commands={
         "guests": Command("pmagent.cli.guests:guests", "the sessions of agents, or one of them"),
@@ -391,9 +399,7 @@ GUESTS: Final = Edge(
         "guest": Commands(
             "start agents behind the wall",
             "Agents that work behind the wall.",
-            {
-                "run": Command("pmagent.cli.guest_run:run", "start an agent in a sandbox"),
-            },
+            {"run": Command("pmagent.cli.guest_run:run", "start an agent in a sandbox")},
         ),
         "exec": Command("pmagent.cli.guest_exec:execute", "run a program as a guest"),
         "policy": Commands(
@@ -422,19 +428,7 @@ GUESTS: Final = Edge(
     ),
 )  # fmt: skip
 
-EDGES: Final = (
-    CORE,
-    KERNEL,
-    CLOCK,
-    MODEL,
-    CHECKS,
-    ORCHESTRA,
-    AUDIT,
-    OA,
-    PLA,
-    ALERTS,
-    GUESTS,
-)  # fmt: skip
+EDGES: Final = (CORE, KERNEL, CLOCK, MODEL, CHECKS, ORCHESTRA, AUDIT, OA, PLA, ALERTS, GUESTS)
 """In the order in which help lists their commands."""
 
 AREA_OF: Final = {name: edge.area for edge in EDGES for name in edge.operations}

@@ -63,7 +63,7 @@ SELECT l.name, l.log_id, l.position, l.time, l.holder, l.since,
   l.epoch > 0 AND NOT l.released AND l.renewed > clock_timestamp() - l.lease_ms * interval '1 ms',
   (SELECT count(*) FROM pm.standby s WHERE s.log_no = l.log_no AND s.at > clock_timestamp() - interval '15 seconds'),
   coalesce(s.text, ''), (1000 * extract(epoch FROM clock_timestamp() - coalesce(s.at, now())))::bigint, l.moved_to
-FROM pm.log l LEFT JOIN pm.said s USING (log_no) ORDER BY l.name LIMIT 1000
+FROM pm.log l LEFT JOIN pm.said s USING (log_no) WHERE l.name > $1 ORDER BY l.name LIMIT 1000
 """
 _BEFORE: Final = b"""
 SELECT last, batch, lines FROM pm.page WHERE log_no = $1 AND batch < $2 ORDER BY first DESC LIMIT 1
@@ -103,10 +103,12 @@ def head_of(session: Session, name: str) -> Head | None:
 
 
 def listed(address: Address) -> list[ListedLog]:
-    """All logs of the database, by name; 1,000 at most. Raises Unreachable, DatabaseRefused."""
+    """All logs of the database, by name. Raises Unreachable, DatabaseRefused."""
     session, _ = connected(address)
+    rows: list[tuple[Any, ...]] = []
     try:
-        rows = asked(session, _LIST)
+        while more := asked(session, _LIST, rows[-1][0] if rows else ""):
+            rows += more
     except Broken as broken:
         raise Unreachable(f"{address} cannot be reached: {broken}", RUNS) from broken
     finally:
@@ -135,6 +137,9 @@ def explained(failed: Failed, host: str) -> PmagentError:
         return DatabaseRefused(f"the database on {host} takes no writes: {failed}", mend)
     if "is no operator's here" in str(failed):
         return DatabaseRefused(f"the database on {host} refuses: {failed}", f"{PREPARE} … --operator ROLE=NAME")
+    if failed.state == "42704":  # of a role, as we name nothing else
+        mend = "if it was renamed, the database's owner says so: UPDATE pm.log SET writer = 'NEW' WHERE writer = 'OLD'"
+        return DatabaseRefused(f"the database on {host} refuses: {failed}, which began the log", mend)
     if failed.state in ("3F000", "42P01", "42883"):
         return DatabaseRefused(f"the database on {host} is not prepared for logs", f"its owner runs: {PREPARE}")
     may = "the owner of the database lets this role write or read logs: docs/machines.md"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import select
 import socket
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from time import monotonic
@@ -101,7 +102,7 @@ class Session:
         self._posted = False
         until = monotonic() + seconds
         try:
-            self._connection = pq.PGconn.connect_start(target.encode())
+            self._connection = pq.PGconn.connect_start(_located(target, seconds).encode())
             self._connect(until)
             self._connection.nonblocking = 1
             self._connection.notice_handler = self._noticed
@@ -380,6 +381,31 @@ def targets(address: Address) -> list[tuple[str, str]]:
         words = " ".join(f"{key}='{_quoted(value)}'" for key, value in (_KEEPALIVE | one).items())
         found.append((f"{name}:{one['port']}" if one.get("port") else name, words))
     return found
+
+
+def _located(target: str, seconds: float) -> str:
+    """``target`` with the addresses of its host: libpq would wait for as long as the resolver does. Raises Broken."""
+    words = {one.keyword.decode(): one.val.decode() for one in pq.Conninfo.parse(target.encode()) if one.val}
+    host = words.get("host", "")
+    if not host or host[0] in "/@" or "hostaddr" in words or os.environ.get("PGHOSTADDR"):
+        return target
+    found, trouble = list[str](), list[str]()
+
+    def look() -> None:
+        try:
+            answers = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        except OSError as error:
+            trouble.append(f"its name is not known: {error.strerror}")
+        else:
+            found.extend(dict.fromkeys(str(one[4][0]) for one in answers))
+
+    looking = threading.Thread(target=look, daemon=True)  # which ends when the resolver gives up
+    looking.start()
+    looking.join(seconds)
+    if not found:
+        raise Broken(trouble[0] if trouble else f"its name was not found within {seconds:g} s")
+    names = ",".join(host for _ in found)
+    return f"{target} host='{_quoted(names)}' hostaddr='{','.join(found)}'"
 
 
 def _quoted(value: str) -> str:

@@ -1,16 +1,17 @@
-"""The report's files outside of the log: those of an audit without one, and copies of the audit's documents, which
-stay where they are. Markdown and JSON, each at once or not at all (docs/design.md §15.10)."""
+"""The report's files outside of the log: those of an audit without one, and further ones beside the audit's documents,
+made of the log like them. Markdown and JSON, each at once or not at all (docs/design.md §15.10)."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from pmagent.audit.formats import FORMATS
-from pmagent.audit.output import ENDINGS, check_ours, default_path, ending_of, target_of
+from pmagent.audit.output import check_ours, default_path, ending_of, target_of
 from pmagent.audit.source import BadAudit, source_of
 from pmagent.contracts.audit import AuditReport
 from pmagent.events.atomic import write_atomic
 from pmagent.events.errors import PmagentError
+from pmagent.projections.audits.audits import report_files
 from pmagent.projections.audits.paths import DOCUMENT, MARKDOWN
 from pmagent.projections.audits.rebuilt import report_of
 from pmagent.projections.audits.report import report_json, report_markdown
@@ -39,35 +40,36 @@ class CopyFailed(PmagentError, exit_code=1):
     """The report could not be copied; it lies in the workspace all the same."""
 
 
-def write_file(workspace: Path, audit: Audit, file: Path, least: float | None = None) -> Path:
-    """Write the report of an audit that has concluded to ``file`` (absolute), in the format that its ending names, at
-    once or not at all; its path. ``least``: see ``report_html``. Raises CopyFailed."""
+def write_file(audit: Audit, log_id: str, file: Path, least: float | None = None) -> Path:
+    """Write the report of an audit of the log ``log_id`` that has concluded to ``file`` (absolute), in the format that
+    its ending names, at once or not at all; its path. ``least``: see ``report_html``. Raises CopyFailed."""
     make = FORMATS.get(ending_of(file.name))
     try:
-        source = (workspace / f"{audit.asked.output}{DOCUMENT}").read_bytes() if make is None else b""
-        made = make(report_of(audit), least, audit.used_text) if make is not None else source
+        made = report_files(audit, log_id)[DOCUMENT] if make is None else make(report_of(audit), least, audit.used_text)
         file.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(file, made)
     except OSError as error:
         raise CopyFailed(
             f"the report could not be written to {file}: {error.strerror}",
-            f"it lies at {workspace / audit.asked.output}.md",
+            f"it lies at {audit.asked.output}.md in the workspace",
         ) from error
     return file
 
 
-def write_copies(workspace: Path, output: str, copy: Path) -> list[Path]:
-    """Copy the report at ``output`` (in the workspace, without its ending) to ``copy`` (absolute, without its ending),
-    each file at once or not at all; the copies' paths. Raises CopyFailed."""
+def write_copies(audit: Audit, log_id: str, copy: Path) -> list[Path]:
+    """Write the report of an audit of the log ``log_id`` that has concluded, as it lies in the workspace of the log's
+    holder, to ``copy`` (absolute, without its ending) as well, each file at once or not at all; the copies' paths.
+    Raises CopyFailed."""
     made = []
-    for ending in ENDINGS:
-        source, target = workspace / f"{output}{ending}", copy.with_name(f"{copy.name}{ending}")
+    for ending, content in report_files(audit, log_id).items():
+        target = copy.with_name(f"{copy.name}{ending}")
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            write_atomic(target, source.read_bytes())
+            write_atomic(target, content)
         except OSError as error:
             raise CopyFailed(
-                f"the report could not be copied to {target}: {error.strerror}", f"it lies at {workspace / output}.md"
+                f"the report could not be copied to {target}: {error.strerror}",
+                f"it lies at {audit.asked.output}.md in the workspace",
             ) from error
         made.append(target)
     return made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -167,9 +168,10 @@ def _audit(app: App, prepared: PreparedAudit, format: str, fail_under: float | N
     audit = follow_job(app, AUDIT, asked, plain=format == "json")
     copies: list[Path] = []
     if audit.state == "concluded":
-        workspace = app.workspace.resolve()
-        copies += write_copies(workspace, asked.output, copy) if copy is not None else []
-        copies += [write_file(workspace, audit, file, fail_under) for file in files]
+        with closing(app.layout.store.reader()) as log:
+            log_id = log.log_id()
+        copies += write_copies(audit, log_id, copy) if copy is not None else []
+        copies += [write_file(audit, log_id, file, fail_under) for file in files]
     below = fail_under is not None and audit.score is not None and audit.score < fail_under
     code = Exit.NO if below else exit_code(audit)
     more = {} if fail_under is None else {"fail_under": fail_under, "exit_code": int(code)}

@@ -72,11 +72,19 @@ def guests(app: App, session: str | None, count: int, format: str) -> int:
     """Sessions of agents, those that wait for a decision first; or the session ID: its calls, verdicts and ends.
 
     ID may be the beginning of an id. pmagent connect puts an agent under control; pmagent guests tail follows all."""
-    ask(app, "guests.written")
-    folder = app.workspace / FOLDER
-    if session is not None:
-        return _one(app, folder, session, format)
-    every = (msgspec.json.decode(file.read_bytes(), type=_Session) for file in folder.glob("*.json"))
+    from pmagent.service.client import held_elsewhere
+
+    if held_elsewhere(app.layout):  # and the reports lie there
+        every = msgspec.convert(ask(app, "guests.sessions").document["sessions"], list[_Session])
+        if session is not None:
+            named = {one.session for one in every if one.session.startswith(session)}
+            return _one_elsewhere(app, _called(named or {session}, session), format)
+    else:
+        ask(app, "guests.written")
+        folder = app.workspace / FOLDER
+        if session is not None:
+            return _one(app, folder, session, format)
+        every = [msgspec.json.decode(file.read_bytes(), type=_Session) for file in folder.glob("*.json")]
     found = [one for one in every if one.harness or one.asked]  # others are notes alone
     found.sort(key=lambda one: (one.waiting > 0, not one.proof, one.last), reverse=True)
     document = {"sessions": [msgspec.to_builtins(one) for one in found[:count]], "count": len(found)}
@@ -84,13 +92,28 @@ def guests(app: App, session: str | None, count: int, format: str) -> int:
     return Exit.DONE
 
 
-def _one(app: App, folder: Path, session: str, format: str) -> int:
-    named = {name for file in folder.glob("*.json") if (name := file.stem.partition("~")[0]).startswith(session)}
-    found = sorted(named & {session} or named)
+def _called(every: set[str], given: str) -> str:
+    """The session whose id begins so. Raises NoSession."""
+    named = {name for name in every if name.startswith(given)}
+    found = sorted(named & {given} or named)
     if len(found) != 1:
-        what = f"{len(found)} sessions have an id that begins so" if found else f"there is no session {session}"
+        what = f"{len(found)} sessions have an id that begins so" if found else f"there is no session {given}"
         raise NoSession(what, "pmagent guests lists them")
-    parts = [file for file in (folder / f"{found[0]}.json", *folder.glob(f"{found[0]}~*.json")) if file.exists()]
+    return found[0]
+
+
+def _one_elsewhere(app: App, session: str, format: str) -> int:
+    if format == "json":
+        app.output.document(ask(app, "guests.sessions", session=session).document)
+    else:
+        with app.output.paged(wanted=app.pager):
+            app.output.block(ask(app, "guests.sessions", session=session, text=True).document["text"].rstrip("\n"))
+    return Exit.DONE
+
+
+def _one(app: App, folder: Path, session: str, format: str) -> int:
+    name = _called({file.stem.partition("~")[0] for file in folder.glob("*.json")}, session)
+    parts = [file for file in (folder / f"{name}.json", *folder.glob(f"{name}~*.json")) if file.exists()]
     parts.sort(key=lambda file: int(file.stem.partition("~")[2] or 1))
     if format == "json":
         earlier = [str(file.relative_to(app.workspace)) for file in parts[:-1]]

@@ -115,13 +115,17 @@ def refresh(app: App, format: str) -> int:
 
     The checks of [checks] in .pmagent/config.toml run first, in the read-only sandbox without network; each has to exit
     with 0. A failed check is written, and is no failure of this command. Exit 1 when one could not be run: it counts as
-    failed."""
+    failed. Where another machine holds the log, its checks run, and its surfaces are written: they count."""
+    from pmagent.service.client import held_elsewhere
     from pmagent.workspace.surfaces import refresh_surfaces
     from pmagent.workspace.trust import require_accepted
 
     require_accepted(app.workspace.resolve())
-    results = _checked(app)
-    written = refresh_surfaces(app.workspace, results=results)
+    if held_elsewhere(app.layout):
+        results, written = _refreshed_there(app)
+    else:
+        results = _checked(app)
+        written = refresh_surfaces(app.workspace, results=results)
     if format == "json":
         checks = [{"name": one.name, "passed": one.passed, "ran": one.ran, "message": one.message} for one in results]
         app.output.document({"workspace": str(app.workspace), "written": written, "checks": checks})
@@ -132,6 +136,20 @@ def refresh(app: App, format: str) -> int:
         for path in written:
             app.output.line(Styled("✓", "green"), f" {path}")
     return Exit.DONE if all(result.ran for result in results) else Exit.NO
+
+
+def _refreshed_there(app: App) -> tuple[Sequence[CheckResult], list[str]]:
+    """The results of the checks of the machine that holds the log, and the surfaces that it has written."""
+    import msgspec
+
+    from pmagent.contracts.checks import CheckResult
+    from pmagent.service.operations import call
+
+    app.output.note(f"another machine holds the log, and refreshes its surfaces: {app.layout.store.holder().note}")
+    answer = call(app.workspace, "kernel.refresh", {}, app.output.note).document
+    results = msgspec.convert(answer["results"], list[CheckResult])
+    _tell_not_run(app, results)
+    return results, answer["written"]
 
 
 def _checked(app: App) -> Sequence[CheckResult]:
@@ -145,9 +163,13 @@ def _checked(app: App) -> Sequence[CheckResult]:
     what = "1 configured check" if len(configured) == 1 else f"{len(configured)} configured checks"
     app.output.note(f"running {what}, for {seconds:g} s each at most")
     results = run_configured(app.resolved)
+    _tell_not_run(app, results)
+    return results
+
+
+def _tell_not_run(app: App, results: Sequence[CheckResult]) -> None:
     for message, mend in dict.fromkeys((one.message, one.mend) for one in results if not one.ran):
         concerned = ", ".join(one.name for one in results if not one.ran and one.message == message)
         app.output.note(Styled("error:", "red"), f" {concerned}: {message}")
         if mend:
             app.output.note(Styled("hint:", "cyan"), f" {mend}")
-    return results

@@ -37,7 +37,7 @@ from pmagent.events.errors import NotFound, PmagentError
 from pmagent.events.event import Event, time_after
 from pmagent.guests.gate import Gate
 from pmagent.pla.proving import proof
-from pmagent.projections.guests.report import Report, calls_of, json_document, waiting
+from pmagent.projections.guests.report import Report, calls_of, json_document, markdown, waiting
 from pmagent.projections.guests.sessions import GuestSessions, GuestsView
 from pmagent.service.answer import Answer, request_of, understood
 from pmagent.service.folding import folded
@@ -71,6 +71,7 @@ class _Listing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 class _Sessions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     session: Annotated[str, Meta(max_length=100)] = ""
+    text: bool = False
 
 
 class _Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -209,20 +210,28 @@ def _decided(number: int, event: Callable[[int], Event]) -> GuestCallDecided | N
 
 
 async def sessions(host: Host, arguments: dict[str, Any]) -> Answer:
-    """Every session that is open, and the newest closed ones; or one of them, whole. Raises NoSuchSession,
-    ProjectionHalted."""
+    """Every session that is open, and the newest closed ones; or one of them, whole, with ``text`` as ``{text}``, for
+    people. Raises NoSuchSession, ProjectionHalted."""
     asked = _understood(arguments, _Sessions)
     host.require_current(GuestSessions.name)
-    view: GuestsView = host.documents.state(GuestSessions.name)
+    kept = _kept(host)
     if not asked.session:
-        found = [_in_list(one) for one in reversed(view.sessions.values()) if one.harness or one.asked]
+        found = [_in_list(one) for one in reversed(kept.values()) if one.harness or one.asked]
         return Answer(document={"sessions": sorted(found, key=lambda one: (not one["waiting"], bool(one["proof"])))})
-    report = view.sessions.get(asked.session)
+    report = kept.get(asked.session)
     if report is None:
         raise NoSuchSession(
             "this session is not among the newest", f"pmagent log tail --session {asked.session} tells of it"
         )
+    if asked.text:
+        return Answer(document={"text": (await anyio.to_thread.run_sync(markdown, report)).decode()})
     return Answer(document=msgspec.json.decode(await anyio.to_thread.run_sync(json_document, report)))
+
+
+def _kept(host: Host) -> dict[str, Report]:
+    """The newest closed sessions, and behind them all that are open."""
+    view: GuestsView = host.documents.state(GuestSessions.name)
+    return {**view.closed, **view.sessions}
 
 
 def _in_list(report: Report) -> dict[str, Any]:
@@ -237,8 +246,7 @@ async def policy(host: Host, arguments: dict[str, Any]) -> Answer:
     """The policy as it was read last, and how often each rule decided in the sessions that ``sessions`` lists."""
     _understood(arguments, _Nothing)
     host.require_current(GuestSessions.name)
-    view: GuestsView = host.documents.state(GuestSessions.name)
-    counts = await anyio.to_thread.run_sync(_counted, list(view.sessions.values()))
+    counts = await anyio.to_thread.run_sync(_counted, list(_kept(host).values()))
     found = state_of(host.runtime.engine).policy
     layers = [
         {**msgspec.to_builtins(layer), "rules": [_ruled(rule, counts) for rule in layer.rules]}

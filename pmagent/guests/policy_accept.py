@@ -1,4 +1,4 @@
-"""The operation by which an operator accepts a text as a file of the policy (docs/policy.md).
+"""The operations by which an operator is shown a file of the policy, and accepts a text as it (docs/policy.md).
 
 The request is recorded first, with the guests' actor's answer; then the file is written, if it is still the one that
 was shown. The guest socket, to which agents' hooks have access, does not know it.
@@ -23,10 +23,11 @@ from pmagent.events.atomic import write_atomic
 from pmagent.events.errors import PmagentError
 from pmagent.guests.gate import Gate
 from pmagent.guests.policy import BYTES_MAX, FILE, user_file
-from pmagent.guests.policy_edit import BadEdit, layer_of, raw_of, seen
+from pmagent.guests.policy_edit import BadEdit, layer_of, raw_of, seen, shown
 from pmagent.pla.proving import proof
 from pmagent.service.answer import Answer, request_of, understood
 from pmagent.service.host import Host, asker
+from pmagent.service.requests import FAR
 from pmagent.workspace.trust import accept_policy
 
 EDIT: Final = "guests.policy_edit"
@@ -50,13 +51,37 @@ class _Edit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     by_secret: bool = False
 
 
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    layer: Literal["user", "project"]
+
+
+async def file(host: Host, arguments: dict[str, Any]) -> Answer:
+    """A file of the policy as it lies here, to be changed: ``{layer, path, text, sha256}``. Raises BadEdit, BadText."""
+    asked = understood(arguments, _File, refused=BadEdit, what="this is no file of the policy", hint="user, or project")
+    found = await anyio.to_thread.run_sync(shown, asked.layer, str(_path(host, asked.layer)))
+    if asker.get() == FAR and host.runtime.intake.masked(found.text) != found.text:
+        raise BadEdit("the file holds what looks like a secret, which must not leave this machine", "edit it there")
+    return Answer(document=msgspec.to_builtins(found))
+
+
+def _path(host: Host, layer: Literal["user", "project"]) -> Path:
+    """Where the file lies. Raises BadEdit."""
+    if layer == "project":
+        return host.layout.workspace / FILE
+    if asker.get() == FAR:
+        what = "the user's policy holds for every workspace of the holder's machine, and is not edited from elsewhere"
+        raise BadEdit(what, "edit it there, or the project's")
+    path = user_file(os.environ)
+    if path is None:
+        raise BadEdit("the user's policy has no place here", "set HOME")
+    return path
+
+
 async def edit(host: Host, arguments: dict[str, Any]) -> Answer:
     """Let a text be the policy's file: ``{accepted: true, layer, sha256, …}``, or the refusal's reasons and exit code
     1. Raises BadEdit, BadText, BadPolicy, BadOperation, NotProven, NotWritten, Refused, TimedOut."""
     asked = understood(arguments, _Edit, refused=BadEdit, what="this is no edit of the policy", hint="edit the file")
-    path = host.layout.workspace / FILE if asked.layer == "project" else user_file(os.environ)
-    if path is None:
-        raise BadEdit("the user's policy has no place here", "set HOME")
+    path = _path(host, asked.layer)
     seen(asked.text, str(path))
     if layer_of(asked.text, asked.layer, str(path), os.environ.get("HOME", "")).sha256 != asked.sha256:
         raise BadEdit("the text is not the one that was tried", "try it again")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Any, Final
 
+import anyio.to_thread
 import msgspec
 
 from pmagent.contracts.guest_calls import Harness
@@ -16,13 +18,15 @@ from pmagent.contracts.guests import (
     GuestWallStarted,
 )
 from pmagent.contracts.orchestra_events import CONTACTS_MAX, NetContact
-from pmagent.contracts.payload import Payload
+from pmagent.contracts.payload import Payload, typed
 from pmagent.events.errors import PmagentError
+from pmagent.events.reader import matching_runs
 from pmagent.guests.presets import PRESETS, UNGATED
 from pmagent.guests.wall import Ended, Walled
 from pmagent.service.answer import Answer, request_of
-from pmagent.service.host import Host
+from pmagent.service.host import Host, asker
 from pmagent.service.operations import call
+from pmagent.service.requests import FAR
 from pmagent.workspace.layout import Layout
 
 OPERATION: Final = "guests.wall"
@@ -37,9 +41,9 @@ class BadWall(PmagentError, exit_code=2):
 
 
 def begun(layout: Layout, wall: str, asked: Walled, operator: str) -> None:
-    """Record that an agent is about to be started. Raises NoGate, and what the daemon refuses."""
+    """Record that an agent is about to be started. Raises NoGate, NotFromHere, and what the daemon refuses."""
     holder = layout.store.holder()
-    if not holder.live or holder.role != "daemon" or holder.elsewhere:
+    if not holder.live or holder.role != "daemon":
         raise NoGate("no daemon runs here, and without one every call would be refused", "pmagent up --detach")
     started = GuestWallStarted(
         wall=wall, harness=asked.harness, mode=asked.mode, operator_id=operator, program=asked.words[0],
@@ -82,12 +86,27 @@ async def note(host: Host, arguments: dict[str, Any]) -> Answer:
     except msgspec.ValidationError as error:
         raise BadWall(f"this cannot be recorded of a wall: {error}", "use pmagent guest run") from None
     wall: str = getattr(fact, "wall")  # noqa: B009 - both kinds have one
+    if asker.get() == FAR:
+        starter = await anyio.to_thread.run_sync(_starter, host.layout, wall)
+        if starter != arguments["operator"]:
+            raise BadWall(f"{arguments['operator']} has started no wall {wall}", "who has started it says how it ended")
     request = request_of(arguments, OPERATION)
     event = await host.tell_draft(host.runtime.intake.fact(fact, request, "operator", wall))
     session = _session(fact) if arguments.get("harness", getattr(fact, "harness", "")) == UNGATED else None
     if session is not None:
         await host.tell_draft(host.runtime.intake.fact(session, f"{request}:session", "operator", session.session))
     return Answer(document={"position": event, "wall": wall})
+
+
+def _starter(layout: Layout, wall: str) -> str:
+    """Who has started the wall, as the log says; "": nobody. Blocking. Raises CorruptLog."""
+    needles = [b'"guest.wall_started"'], [msgspec.json.encode(wall)]
+    with closing(layout.store.reader()) as log:
+        for run, _ in matching_runs(log, 1, log.tail().position, needles):
+            for stored in run:
+                if stored.type == "guest.wall_started" and stored.correlation == wall:
+                    return str(typed(stored, layout.store.blobs()).data.operator_id)
+    return ""
 
 
 def _session(fact: Payload) -> GuestFact | None:

@@ -19,6 +19,7 @@ from pmagent.actors.audit.actor import not_resumable
 from pmagent.actors.model.models import Models
 from pmagent.actors.oa.policy import CARE
 from pmagent.actors.sandbox.bubblewrap import bubblewrap
+from pmagent.audit.carrying import carried, received
 from pmagent.audit.source import BadAudit
 from pmagent.contracts.audit_events import AuditRequested
 from pmagent.contracts.orchestra_events import RunRequested
@@ -31,7 +32,8 @@ from pmagent.orchestra.request import checked as checked_run
 from pmagent.projections.core.projection import ProjectionHalted
 from pmagent.service.answer import Answer, understood
 from pmagent.service.client import new_request
-from pmagent.service.host import Host
+from pmagent.service.host import Host, asker
+from pmagent.service.requests import FAR
 from pmagent.workspace.trust import require_covers
 
 WRITTEN: Final = "orchestra.written"
@@ -40,13 +42,15 @@ WRITTEN: Final = "orchestra.written"
 class Edge(msgspec.Struct, frozen=True):
     """The world's part in asking for a job of this kind. ``bad`` is the error of a request that is none;
     ``prepared``: the request as it may be recorded, once the job can begin; ``masked`` looks at what masking made of
-    it; ``secrets``: what helps where masking made it too long."""
+    it; ``secrets``: what helps where masking made it too long. ``carried``: the operation's arguments as they are sent
+    to another machine; blocking."""
 
     kind: Kind
     bad: type[PmagentError]
     prepared: Callable[[Host, Any], Awaitable[Any]]
     masked: Callable[[Any, Any], None] = lambda _asked, _drafted: None
     secrets: str = "ask with fewer secrets"
+    carried: Callable[[dict[str, Any]], dict[str, Any]] = dict
 
 
 async def _prepared_run(host: Host, asked: RunRequested) -> RunRequested:
@@ -119,7 +123,7 @@ def _check_masked(asked: AuditRequested, drafted: AuditRequested) -> None:
 
 EDGES: Final = (
     Edge(RUNS, BadRun, _prepared_run, secrets="ask with fewer secrets; tools are not given any that way"),
-    Edge(AUDITS, BadAudit, _prepared_audit, _check_masked),
+    Edge(AUDITS, BadAudit, _prepared_audit, _check_masked, carried=carried),
 )
 
 
@@ -144,6 +148,13 @@ async def ask(edge: Edge, host: Host, arguments: dict[str, Any]) -> Answer:
     if end is not None:
         await host.flush()
     return Answer(document={kind.id_field: job_id, "position": position, "end": None if end is None else end.type})
+
+
+async def ask_audit(host: Host, arguments: dict[str, Any]) -> Answer:
+    """``ask`` for an audit; one that is asked for on another machine brings its report along."""
+    if asker.get() == FAR:
+        arguments = await anyio.to_thread.run_sync(received, host.layout, arguments)
+    return await ask(EDGES[1], host, arguments)
 
 
 async def cancel(edge: Edge, host: Host, arguments: dict[str, Any]) -> Answer:
@@ -179,7 +190,7 @@ async def end_all(edge: Edge, host: Host, _operator: str) -> None:
         await cancel(edge, host, request)
 
 
-ask_run, ask_audit = (partial(ask, edge) for edge in EDGES)
+ask_run = partial(ask, EDGES[0])
 cancel_run, cancel_audit = (partial(cancel, edge) for edge in EDGES)
 end_runs, end_audits = (partial(end_all, edge) for edge in EDGES)
 

@@ -22,7 +22,7 @@ from pmagent.events.log import ahead_seconds
 from pmagent.events.reader import Follower
 from pmagent.events.reader import Progress as Pause
 from pmagent.events.storage import LogReader
-from pmagent.jobs.asking import WRITTEN, open_jobs
+from pmagent.jobs.asking import EDGES, WRITTEN, open_jobs
 from pmagent.jobs.history import Jobs, opened
 from pmagent.jobs.kinds import JobRequest
 from pmagent.jobs.registry import Holder, held_by_job
@@ -35,6 +35,7 @@ from pmagent.service.client import (
     HolderGone,
     call_daemon,
     daemon_listens,
+    held_elsewhere,
     new_request,
 )
 from pmagent.service.host import Host, fail_with_log, open_host
@@ -173,7 +174,11 @@ class JobFollower:
 
     async def _through_daemon(self, *, detach: bool) -> JobView | None:
         self.asking = True
-        answer = await self._ask_daemon(self.kind.ask, self.request.arguments)
+        arguments = self.request.arguments
+        if await anyio.to_thread.run_sync(held_elsewhere, self.layout):
+            edge = next(edge for edge in EDGES if edge.kind is self.kind)
+            arguments = await anyio.to_thread.run_sync(edge.carried, arguments)
+        answer = await self._ask_daemon(self.kind.ask, arguments)
         self._begun.set()
         await self._say_if_paused()
         if detach and answer.document["end"] is None:

@@ -7,6 +7,7 @@ the file held before is not lost to somebody who wrote it meanwhile.
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -16,6 +17,7 @@ from pmagent.actors.kernel.reader import read_surfaces
 from pmagent.actors.kernel.surfaces import CONTEXT, PATHS
 from pmagent.actors.oa.context import unfit
 from pmagent.contracts.kernel import SurfaceReading
+from pmagent.oa.kernel_view import seen_elsewhere
 from pmagent.oa.reading import OAToolError, workspace_path
 
 PATH = PATHS[CONTEXT]
@@ -36,7 +38,7 @@ class ContextFile(msgspec.Struct, frozen=True, kw_only=True):
 
 def look(workspace: str | os.PathLike[str] | None = None) -> ContextFile:
     """CONTEXT.json as it is now; blocking, briefly while somebody writes it. Raises OAToolError for a broken file."""
-    reading = _reading(workspace)
+    reading = _reading(workspace_path(workspace))
     if reading.status not in ("ok", "missing"):
         what = reading.status.replace("_", " ") + (f" ({reading.detail})" if reading.detail else "")
         raise OAToolError(f"{PATH}: {what}", "repair or delete it; pmagent init writes an empty one")
@@ -72,6 +74,13 @@ def write_context(
     return sha256
 
 
-def _reading(workspace: str | os.PathLike[str] | None) -> SurfaceReading:
-    observed = read_surfaces(workspace_path(workspace))
+def _reading(workspace: Path) -> SurfaceReading:
+    """The file on the machine that holds the log."""
+    seen = seen_elsewhere(workspace)
+    return reading_here(workspace) if seen is None else msgspec.convert(seen["context"], SurfaceReading)
+
+
+def reading_here(workspace: Path) -> SurfaceReading:
+    """The file on this machine."""
+    observed = read_surfaces(workspace)
     return next(reading for reading in observed.surfaces if reading.name == CONTEXT)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -18,6 +19,8 @@ from pmagent.oa.reading import workspace_path
 from pmagent.oa.reasoning_bridge import EnvelopeError, FrozenDict, freeze
 from pmagent.projections.core.disk import require_current
 from pmagent.projections.oa.state import OaState
+from pmagent.service.client import held_elsewhere
+from pmagent.workspace.layout import Layout
 
 FIELDS: Final = KernelStateRef.__struct_fields__
 """The five names that ``kernel_data`` may have."""
@@ -36,14 +39,31 @@ class View(msgspec.Struct, frozen=True):
 
 
 def read_view(workspace: str | os.PathLike[str] | None = None) -> View:
-    """The workspace as it is now; blocks for about a second at most while surfaces are being written.
+    """The workspace as it is now, on the machine that holds its log; blocks for about a second at most while surfaces
+    are being written.
 
     A surface that is missing or not valid, or more than an envelope carries, is {}, and the mode says so: this never
     fails for what the files are like. Raises ProjectionHalted when STATE.json is stale, DocumentUnwritable when nobody
-    knows whether it is.
+    knows whether it is; what asking another machine raises (PmagentError).
     """
-    require_current(workspace_path(workspace), OaState.name)
-    given = read_workspace(workspace_path(workspace))
+    place = workspace_path(workspace)
+    return view_here(place) if (seen := seen_elsewhere(place)) is None else msgspec.convert(seen["view"], View)
+
+
+def seen_elsewhere(workspace: Path) -> dict[str, Any] | None:
+    """How the holder's machine answers ``oa.view``; None where the log is not held on another one. Raises
+    PmagentError."""
+    if not held_elsewhere(Layout(workspace)):
+        return None
+    from pmagent.service.operations import call
+
+    return call(workspace, "oa.view").document
+
+
+def view_here(workspace: Path) -> View:
+    """``read_view`` of the files on this machine."""
+    require_current(workspace, OaState.name)
+    given = read_workspace(workspace)
     mode = "NORMAL" if given.without_surfaces else judge(given.observed.surfaces).mode
     fields: dict[str, Any] = {}
     for field, surface in SURFACES.items():

@@ -25,6 +25,8 @@ from pmagent.contracts.oa import (
 from pmagent.contracts.oa_documents import SnapshotAnswer, StateDocument
 from pmagent.contracts.reasoning_events import OaContextRequested
 from pmagent.events.errors import PmagentError
+from pmagent.oa.context import reading_here
+from pmagent.oa.kernel_view import view_here
 from pmagent.oa.requests import OBSERVED_SECONDS
 from pmagent.projections.core.projection import ProjectionHalted
 from pmagent.projections.oa.answers import boot_answer, boot_refusal, snapshot_answer
@@ -95,6 +97,18 @@ async def permit_release(host: Host, arguments: dict[str, Any]) -> Answer:
     event = await host.ask(asked, request_of(arguments, "oa.permit_release"), answers)
     released = isinstance(event.data, OaPermitReleased)
     return Answer(document={"released": released, **msgspec.to_builtins(event.data)}, exit_code=0 if released else 1)
+
+
+async def view(host: Host, _: dict[str, Any]) -> Answer:
+    """The workspace as envelopes show it: ``{view, context}``, the latter CONTEXT.json's reading; for those who are on
+    another machine: secrets are masked, as in the log. Raises ProjectionHalted, DocumentUnwritable."""
+
+    def look() -> dict[str, Any]:
+        found = {"view": view_here(host.layout.workspace), "context": reading_here(host.layout.workspace)}
+        plain: dict[str, Any] = host.runtime.intake.redactor.value(msgspec.to_builtins(found))
+        return plain
+
+    return Answer(document=await anyio.to_thread.run_sync(look))
 
 
 async def context(host: Host, arguments: dict[str, Any]) -> Answer:

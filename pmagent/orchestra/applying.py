@@ -292,6 +292,7 @@ class _End(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     commit: str
     reason: str
     request: str
+    operator: str = ""
 
 
 async def approve(host: Host, arguments: dict[str, Any]) -> Answer:
@@ -321,7 +322,8 @@ async def ended(host: Host, arguments: dict[str, Any]) -> Answer:
         approved = (await anyio.to_thread.run_sync(read_event, host.layout.store, asked.approval)).data
     except NotFound:
         approved = None
-    if not isinstance(approved, RunApplyApproved) or approved.run_id != asked.run_id:
+    theirs = isinstance(approved, RunApplyApproved) and asked.operator in ("", approved.operator_id)
+    if not isinstance(approved, RunApplyApproved) or not theirs or approved.run_id != asked.run_id:
         raise NotApplicable(f"position {asked.approval} approves nothing of this run", "pmagent apply does it in order")
     reason = asked.reason[:REASON_CHARS_MAX]
     made = RunApplyEnded(run_id=asked.run_id, approval=asked.approval, commit=asked.commit, reason=reason)

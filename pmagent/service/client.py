@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
@@ -56,11 +57,16 @@ PATIENCE_SECONDS: Final = 30.0
 """So long a command tries again when others hold the log for a moment each. Requests are idempotent, so it may."""
 
 
-FAR_BYTES_MAX: Final = 4 << 20
-"""A request through the database of the log has so many bytes at most."""
+FAR_BYTES_MAX: Final = 24 << 20
+"""A request through the database of the log has so many bytes at most, and so has its answer."""
+
+LOOK_SECONDS: Final = 30.0
+"""So often who waits for an answer looks whether anybody holds the log."""
 
 SECRETS: Final = ("secret", "by_secret")
 """Arguments that must not lie in a table."""
+
+THERE: Final = "ask on the holder's machine; pmagent status says which it is"
 
 Say = Callable[[str], None]
 """Is told what somebody who waits should know."""
@@ -133,10 +139,10 @@ async def call_daemon(
         except RemoteError as error:
             if error.kind != "StandsBy":  # then it did nothing, and the holder is elsewhere
                 raise
-    if layout.evidence.database and (holder := await _holder(layout)).elsewhere:
-        here = name in LOOKING and daemon_listens(layout)  # one that stands by
-        if holder.live and not here:
-            asked = partial(ask_holder, layout.workspace, holder.note, name, arguments, seconds)
+    if layout.evidence.database and (holder := await _holder(layout)).elsewhere and holder.live:
+        require_possible(holder.note, name, arguments)
+        if not (OPERATIONS[name].here and daemon_listens(layout)):  # one that stands by
+            asked = partial(ask_holder, layout, holder.note, name, arguments, seconds)
             return await anyio.to_thread.run_sync(asked, abandon_on_cancel=True)
     return await _call_here(layout, name, arguments, seconds, say)
 
@@ -172,37 +178,80 @@ async def _call_here(
     return Answer(document=reply.document or {}, exit_code=reply.exit_code, warnings=reply.warnings)
 
 
+def held_elsewhere(layout: Layout) -> bool:
+    """Whether another machine holds the log; blocking. Raises Unreachable, DatabaseRefused."""
+    return bool(layout.evidence.database) and (holder := layout.store.holder()).live and holder.elsewhere
+
+
 async def _holder(layout: Layout) -> Holder:
     return await anyio.to_thread.run_sync(layout.store.holder, abandon_on_cancel=True)
 
 
-def ask_holder(workspace: Path, holder: str, name: str, arguments: dict[str, Any], seconds: float) -> Answer:
-    """Have the holder of the log, which is elsewhere, perform an operation; blocking. Raises NotFromHere, RemoteError,
-    NotTaken, FarUnknown, BadMessage; Unreachable, DatabaseRefused."""
+def require_possible(holder: str, name: str, arguments: Mapping[str, Any]) -> None:
+    """Raises NotFromHere for what this machine must not ask ``holder``, on another one, and does not answer itself."""
     known = OPERATIONS.get(name)
+    if known is None or not (known.far or known.here):
+        there = known.there if known is not None else ""
+        raise NotFromHere(f"the log is held by {holder}, and {name} cannot be asked from here", there or THERE)
+    for one in known.own:
+        if arguments.get(one):
+            raise NotFromHere(f"the log is held by {holder}: {name} with {one} cannot be asked from here", known.there)
+    if arguments.get("secret"):
+        raise NotFromHere("a secret must not lie in the database of the log", THERE)
+
+
+def ask_holder(layout: Layout, holder: str, name: str, arguments: dict[str, Any], seconds: float) -> Answer:
+    """Have the holder of the log, which is elsewhere, perform an operation that ``require_possible`` lets through;
+    blocking. Raises NotFromHere, RemoteError, NotTaken, FarUnknown, BadMessage; Unreachable, DatabaseRefused."""
+    if not OPERATIONS[name].far:
+        raise NotFromHere(f"the log is held by {holder}, and no daemon stands by here", "pmagent up --standby")
     arguments = {key: value for key, value in arguments.items() if key != "by_secret"}  # it holds on this machine alone
-    if known is None or not known.far or any(arguments.get(one) for one in SECRETS):
-        raise NotFromHere(f"the log is held by {holder}, and {name} cannot be asked from here", "ask on that machine")
-    arguments = {"request": new_request(name), **arguments}
+    arguments = _masked(name, {"request": new_request(name), **arguments})
     content = json_bytes(arguments).decode()
-    if len(content) > FAR_BYTES_MAX:
-        raise BadMessage(f"the request is longer than {FAR_BYTES_MAX} bytes", "ask for less at once")
-    request = str(arguments["request"])
-    with closing(requests_of(workspace)) as requests:
-        requests.ask(request, name, content, seconds)
-        taken, reply = requests.reply(request, seconds)
-        if reply is None and not taken and requests.withdraw(request):
-            raise NotTaken(f"{holder} has not taken the request in {seconds:g} s; nothing was done", "pmagent status")
-    if reply is None:
-        what = f"{holder} has not answered in {seconds:g} s: outcome unknown (request {request})"
-        raise FarUnknown(what, "pmagent log tail shows whether it was carried out")
+    if len(content.encode()) > FAR_BYTES_MAX:
+        raise BadMessage(f"the request is longer than {FAR_BYTES_MAX} bytes", "ask for less at once, or there")
     try:
-        found = msgspec.json.decode(reply, type=Reply)
+        found = msgspec.json.decode(_reply(layout, holder, name, arguments["request"], content, seconds), type=Reply)
     except UNDECODABLE as error:
         raise BadMessage("the holder's answer is not understood", "is it of another version?") from error
     if found.failure is not None:
         raise RemoteError(found.failure)
     return Answer(document=found.document or {}, exit_code=found.exit_code, warnings=found.warnings)
+
+
+def _reply(layout: Layout, holder: str, name: str, request: str, content: str, seconds: float) -> str:
+    """The reply to the request. Raises NotTaken, FarUnknown; Unreachable, DatabaseRefused."""
+    until = time.monotonic() + seconds
+    with closing(requests_of(layout.workspace)) as requests:
+        requests.ask(request, name, content, seconds)
+        taken, reply = requests.reply(request, min(seconds, REPLY_SECONDS))
+        if reply is None and not taken and requests.withdraw(request):
+            raise NotTaken(f"{holder} has not taken the request in time; nothing was done", "pmagent status")
+        while reply is None and (left := until - time.monotonic()) > 0 and layout.store.holder().live:
+            _, reply = requests.reply(request, min(left, LOOK_SECONDS))
+    if reply is None:
+        hint = "pmagent log tail shows whether it was carried out"
+        if OPERATIONS[name].again:
+            hint += f"; {_again(request)}"
+        raise FarUnknown(f"{holder} has not answered: outcome unknown (request {request})", hint)
+    return reply
+
+
+def _masked(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments as they may lie in a table: without secrets. Who wants to stop something is not kept from it by one
+    in their words; all else is refused, as it would be another request. Raises NotFromHere."""
+    from pmagent.events.redact import Redactor, secrets_in  # with all shapes of secrets
+
+    if known := secrets_in(os.environ):
+        from pmagent.service.secrets import known_secrets  # which takes the engine to import
+
+        known = known_secrets(os.environ)
+    content = {key: arguments[key] for key in OPERATIONS[name].content if key in arguments}
+    looked = {key: value for key, value in arguments.items() if key not in content}
+    masked: dict[str, Any] = Redactor(known).value(looked)
+    if masked != looked and not stops(name, arguments):
+        raise NotFromHere("the request holds what looks like a secret, which must not lie in the database", THERE)
+    return {**masked, **content}
 
 
 class _Call:
@@ -310,10 +359,14 @@ class _Call:
         if self._name not in LOOKING and self._request:
             messages[-1] += f" (request {self._request})"
             if self._name in OPERATIONS and OPERATIONS[self._name].again:
-                hints.append(f"the same command with --request {self._request} asks again, and does it once")
+                hints.append(_again(self._request))
         hints.append(f"if it hangs, end it (kill -9 {self._pid or 'its pid'}), and start pmagent up again")
         request = "" if self._name in LOOKING else self._request
         return Unanswered(": ".join(messages), "; ".join(hints), outcome=outcome, request=request, pid=self._pid)
+
+
+def _again(request: str) -> str:
+    return f"the same command with --request {request} asks again, and does it once"
 
 
 def _processor_ticks(pid: int) -> int:

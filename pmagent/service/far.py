@@ -13,10 +13,12 @@ import msgspec
 from pmagent.edges import OPERATIONS
 from pmagent.events.errors import PmagentError
 from pmagent.events.storage import Asked
-from pmagent.service.client import SECRETS, NotFromHere
+from pmagent.service.client import SECRETS, THERE, NotFromHere
 from pmagent.service.wire import UNDECODABLE, BadMessage
 
-_OF_JOBS: Final = ("orchestra.run", "orchestra.cancel", "audit.cancel")
+_UNNAMED: Final = (
+    "orchestra.run", "orchestra.cancel", "orchestra.applied", "audit.run", "audit.cancel", "guests.wall",
+)  # fmt: skip
 """Operations that commands ask for as nobody in particular: over the database they are somebody's."""
 
 
@@ -28,19 +30,24 @@ def permitted(asked: Asked) -> dict[str, Any]:
     """The arguments of a request that may be carried out. Raises NotFromHere, NotTheirs, BadMessage."""
     known = OPERATIONS.get(asked.operation)
     if known is None or not known.far:
-        raise NotFromHere(f"{asked.operation[:64]} cannot be asked through the database", "ask on the holder's machine")
+        there = known.there if known is not None else ""
+        raise NotFromHere(f"{asked.operation[:64]} cannot be asked through the database", there or THERE)
     try:
         arguments = msgspec.json.decode(asked.arguments, type=dict[str, Any])
     except UNDECODABLE:
         raise BadMessage("this is not a request", "one JSON object of arguments") from None
     if arguments.get("request") != asked.id or any(arguments.get(one) for one in SECRETS):
         raise BadMessage("the request has another id, or holds a secret", "pmagent of this release asks well")
-    if asked.operation in _OF_JOBS:
+    if asked.operation in _UNNAMED:
         arguments.setdefault("operator", asked.operator)
-    for field in ("operator", "operator_id"):
+    for one in known.own:
+        if arguments.get(one):
+            raise NotFromHere(f"{asked.operation} with {one} cannot be asked through the database", known.there)
+    for field in ("operator", "operator_id", "holder"):
         if arguments.get(field, asked.operator) != asked.operator:
-            raise NotTheirs(
-                f"role {asked.role} asks as {asked.operator}, and this request is in another name",
-                f"--operator {asked.operator}, or the setting pla.operator; sign in as {asked.operator}",
-            )
+            what = f"role {asked.role} asks as {asked.operator}, and this request is in another name"
+            how = f"--operator {asked.operator}, or the setting pla.operator; sign in as {asked.operator}"
+            if field == "holder":
+                how = f"--holder {asked.operator}: a permit is its asker's own"
+            raise NotTheirs(what, how)
     return arguments

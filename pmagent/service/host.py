@@ -93,7 +93,7 @@ def performers_of(edges: Iterable[Edge], resources: Resources) -> Performers:
 
 
 asker: ContextVar[int] = ContextVar("asker", default=0)
-"""The process whose request over the socket is performed; 0: none came over it."""
+"""The process whose request over the socket is performed; 0: none came over it; ``FAR``: another machine's did."""
 
 
 class Refused(PmagentError):

@@ -13,10 +13,12 @@ from pmagent.clean import json_bytes
 from pmagent.events.errors import PmagentError
 from pmagent.events.storage import Asked, Inbox
 from pmagent.log.listed import Said
+from pmagent.service.client import FAR_BYTES_MAX
 from pmagent.service.daemon import failure_of, reply_to
 from pmagent.service.far import permitted
-from pmagent.service.host import Host
-from pmagent.service.wire import Request
+from pmagent.service.host import Host, asker
+from pmagent.service.requests import FAR
+from pmagent.service.wire import BadMessage, Request
 
 LOOK_SECONDS: Final = 1.0
 """The holder looks for requests so often, also where no notification came."""
@@ -84,8 +86,13 @@ class _Server:
             self._at_work.discard(asked.id)
 
     async def _reply(self, asked: Asked) -> str:
+        asker.set(FAR)
         try:
             reply = await reply_to(self._host, Request(asked.operation, permitted(asked)))
         except PmagentError as error:
             reply = failure_of(error)
-        return json_bytes(reply).decode()
+        text = json_bytes(reply).decode()
+        if len(text.encode()) > FAR_BYTES_MAX:
+            what = f"the answer is longer than {FAR_BYTES_MAX} bytes, and was not sent; it was carried out"
+            return json_bytes(failure_of(BadMessage(what, "ask for less at once, or there"))).decode()
+        return text

@@ -37,6 +37,7 @@ from pmagent.service.client import (
     asked_here_first,
     call_daemon,
     new_request,
+    require_possible,
     unheard,
 )
 from pmagent.service.log_files import check_files
@@ -212,8 +213,8 @@ def call(workspace: Path, name: str, arguments: dict[str, Any] | None = None, sa
         try:
             here = asked_here_first(layout, name, arguments)
             holder = Holder(live=True) if here else layout.store.holder()
-            if holder.live and holder.elsewhere and name in LOOKING:
-                return _looked(workspace, name, arguments)
+            if holder.live and holder.elsewhere and name in OPERATIONS and OPERATIONS[name].here:
+                return _looked(workspace, holder.note, name, arguments)
             if holder.live and not _only_reads_during_job(layout, name):
                 with flat_errors():
                     seconds = _answer_seconds(name, arguments)
@@ -229,8 +230,9 @@ def call(workspace: Path, name: str, arguments: dict[str, Any] | None = None, sa
             return _as_logged(workspace, name, arguments, error, say)
 
 
-def _looked(workspace: Path, name: str, arguments: dict[str, Any]) -> Answer:
-    """The log's answer while another machine holds it."""
+def _looked(workspace: Path, holder: str, name: str, arguments: dict[str, Any]) -> Answer:
+    """The answer of this machine while another one holds the log. Raises NotFromHere, and what the operation raises."""
+    require_possible(holder, name, arguments)
     answer = _without_daemon(workspace, name, arguments)
     return msgspec.structs.replace(answer, document={**answer.document, "daemon": "elsewhere"})
 

@@ -23,6 +23,9 @@ from pmagent.service.io import read_event
 OPERATOR: Final = "operator"
 """The actor of facts that a person's command makes."""
 
+FAR: Final = -1
+"""The ``asker`` of requests from another machine, through the database of the log: no process of this one."""
+
 REQUESTS_MAX: Final = 4096
 """So many requests are kept in the index; of an older one the log is read."""
 

@@ -7,19 +7,33 @@ nobody who can only talk to the daemon gets a program started that the workspace
 from __future__ import annotations
 
 import math
+import os
+from functools import partial
 from typing import Annotated, Any, Final
 
 import anyio
 import anyio.to_thread
 import msgspec
+from msgspec import UNSET, UnsetType
 
-from pmagent.contracts.checks import AT_ONCE, CHECKS_MAX, CheckKind, CheckRequested, ConfiguredCheck, Name, Reads
+from pmagent.contracts.checks import (
+    AT_ONCE,
+    CHECKS_MAX,
+    CheckKind,
+    CheckRequested,
+    CheckResult,
+    ConfiguredCheck,
+    Name,
+    Reads,
+)
 from pmagent.contracts.checks import Seconds as CheckSeconds
 from pmagent.events.errors import PmagentError
 from pmagent.service.answer import Answer, request_of, understood
 from pmagent.service.host import Host
 from pmagent.service.pausing import refuse_if_paused
+from pmagent.workspace.ask_checks import not_asked, reads_of
 from pmagent.workspace.settings import FILE
+from pmagent.workspace.surfaces import refresh_surfaces
 from pmagent.workspace.trust import resolved
 
 OBSERVED_SECONDS: Final = 35.0
@@ -42,7 +56,7 @@ class _Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kind: CheckKind
     names: Annotated[list[Name], msgspec.Meta(min_length=1, max_length=CHECKS_MAX)]
     seconds: CheckSeconds
-    reads: Reads = []
+    reads: Reads | UnsetType = UNSET  # those of the settings
 
 
 def answer_seconds(arguments: dict[str, Any]) -> float:
@@ -72,7 +86,8 @@ async def run(host: Host, arguments: dict[str, Any], request: str) -> Answer:
         what = f"there is no {asked.kind} {unknown[0]!r} in {workspace / FILE}"
         raise BadCheckRequest(what, f"there are: {', '.join(table) or 'none'}")
     checks = [ConfiguredCheck(name=name, argv=list(table[name])) for name in asked.names]
-    payload = CheckRequested(kind=asked.kind, checks=checks, seconds=asked.seconds, reads=asked.reads)
+    reads = reads_of(settings.settings.kernel) if asked.reads is UNSET else asked.reads
+    payload = CheckRequested(kind=asked.kind, checks=checks, seconds=asked.seconds, reads=reads)
     with anyio.move_on_after(OBSERVED_SECONDS):  # without a reading nothing is permitted, and we may just have started
         await host.ready()
     try:
@@ -95,3 +110,26 @@ async def checks(host: Host, arguments: dict[str, Any]) -> Answer:
     for the answer, and would be told nothing until effects are resumed."""
     refuse_if_paused(host)
     return await run(host, arguments, request_of(arguments, "kernel.checks"))
+
+
+def refresh_seconds(_: dict[str, Any]) -> float:
+    """Long: how many checks there are, and for how long each may run, stands in the settings of the holder."""
+    return 3600.0
+
+
+async def refresh(host: Host, arguments: dict[str, Any]) -> Answer:
+    """Run all configured checks and write the surfaces, for somebody on another machine: ``{results, written}``. Raises
+    ConfigError, NotAccepted, WorkspaceError."""
+    workspace = host.layout.workspace
+    found = await anyio.to_thread.run_sync(resolved, workspace, os.environ)
+    results: list[CheckResult] = []
+    if found.checks:
+        kernel = found.settings.kernel
+        asked = {"kind": "check", "names": list(found.checks), "seconds": kernel.check_seconds}
+        try:
+            answer = await checks(host, {**asked, "request": request_of(arguments, "kernel.refresh")})
+            results = msgspec.convert(answer.document["results"], list[CheckResult])
+        except PmagentError as error:
+            results = not_asked(found, error)
+    written = await anyio.to_thread.run_sync(partial(refresh_surfaces, workspace, results=results))
+    return Answer(document={"results": msgspec.to_builtins(results), "written": written})

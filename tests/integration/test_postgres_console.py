@@ -7,6 +7,7 @@ import re
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import pytest
 from pmagent.console import address
 from pmagent.console.paths import ConsolePaths
 from pmagent.events.postgres.schema import prepare
+from pmagent.guests.policy import FILE
 from pmagent.workspace.layout import Layout
 from tests.support.approving import forms
 from tests.support.commands import SECONDS
@@ -142,7 +144,8 @@ def test_the_console_of_a_standby_shows_the_log_and_asks_the_holder_as_the_opera
             assert 'action="/control/pause"' not in ada.page("/runs"), "the page knows what was just done"
             assert ada.post("/control/resume").status_code == 303
             asked = ("--operator", "bert", "--format", "json")
-            assert first.run("pla", "mode", "SUGGEST", *asked).code == 0
+            assert ada.post("/control/mode", mode="SUGGEST").status_code == 303
+            assert [one["data"]["operator_id"] for one in first.facts("pla.mode_requested")] == ["ada"]
             proposed = first.run("pla", "propose", "type: ls", *asked)
             assert proposed.code == 0, proposed.errors
             place = f"/approvals/{proposed.document['proposal_id']}"
@@ -152,9 +155,25 @@ def test_the_console_of_a_standby_shows_the_log_and_asks_the_holder_as_the_opera
             (fact,) = first.facts("pla.decision_requested")
             assert (fact["data"]["operator_id"], fact["data"]["channel"]) == ("ada", "console")
             assert len(first.facts("pla.approved")) == 1
+            sent = ada.post("/approvals/propose", kind="type", action="pwd")
+            assert sent.status_code == 303, sent.text
+            assert [one["data"]["requested_by"] for one in first.facts("pla.proposal_requested")] == ["bert", "ada"]
+            revealed = ada.post(f"{place}/reveal")
+            assert (revealed.status_code, "on the holder&#39;s machine" in revealed.text) == (501, True), revealed.text
             refused = ada.post("/control/arm")
-            assert (refused.status_code, "cannot be asked from here" in refused.text) == (501, True)
+            assert (refused.status_code, "sees the device arms it" in refused.text) == (501, True)
 
+            (first.workspace / FILE).write_text("version: 1\n# the holder's\n")
+            assert "# the holder&#39;s" in ada.page("/policy/edit?layer=project")
+            (_, before), (text, digest) = [
+                (text, sha256(text.encode()).hexdigest())
+                for text in ("version: 1\n# the holder's\n", "version: 1\n# ada's\n")
+            ]
+            edit = {"layer": "project", "text": text, "before": before, "digest": digest, "first": digest[:6]}
+            accepted = ada.post("/policy/accept", read="yes", **edit)
+            assert accepted.status_code == 303, accepted.text
+            assert (first.workspace / FILE).read_text() == text
+            assert [one["data"]["operator_id"] for one in first.facts("guest.policy_edit_requested")] == ["ada"]
             assert second.run("operators", "add", "vera", "--role", "approve").code == 0
             other = visit(second).enter("vera")
             assert (other.status_code, "sign in as ada" in other.text) == (403, True), other.text

@@ -16,7 +16,7 @@ from pmagent.workspace.trust import accept
 from tests.integration.test_postgres_log import fill
 from tests.support.machines import Machine, says
 from tests.support.pages import page, pages
-from tests.support.postgres import READER, Server, one_server, until
+from tests.support.postgres import READER, WRITER, Server, one_server, until
 
 USAGE, NO = 2, 1
 
@@ -64,6 +64,16 @@ def test_logs_are_listed_with_the_words_of_their_holders_also_of_one_that_hangs(
             text = page(client, "/workspaces")
         assert all(one.log in text for one in names)
         hanging.send_signal(signal.SIGCONT)
+
+
+def test_more_logs_are_listed_than_one_statement_takes(server: Server, workspace: Path, tmp_path: Path) -> None:
+    one = Machine(tmp_path / "a", workspace, str(server.new_log()))
+    server.sql(
+        "INSERT INTO pm.log (name, writer, replicated) "
+        f"SELECT 'many-' || n, '{WRITER}', false FROM generate_series(1, 2000) n"
+    )
+    listed = one.run("log", "list", "--format", "json").document["logs"]
+    assert len({log["name"] for log in listed}) == 2000
 
 
 def test_a_list_of_no_database_says_so(server: Server, workspace: Path, tmp_path: Path) -> None:

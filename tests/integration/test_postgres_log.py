@@ -251,6 +251,19 @@ def test_servers_that_do_not_keep_promises_hold_no_log(server: Server, tmp_path:
     server.sql(f"ALTER ROLE {WRITER} RESET default_transaction_read_only")
 
 
+def test_a_writers_role_that_was_renamed_is_told_of_with_what_mends_it(server: Server, tmp_path: Path) -> None:
+    server.sql("CREATE ROLE before LOGIN; GRANT pm_writer TO before")
+    address = server.address("renamed", "before")
+    fill(PostgresLog(address, tmp_path, replicated=False), (1,))
+    server.sql("ALTER ROLE before RENAME TO after")
+    log = PostgresLog(server.address("renamed", "after"), tmp_path, replicated=False)
+    with pytest.raises(DatabaseRefused, match='"before" does not exist') as raised:
+        fill(log, (1,))
+    mend = raised.value.hint.partition(": ")[2]
+    server.sql(mend.replace("NEW", "after").replace("OLD", "before"))
+    assert fill(log, (1,))
+
+
 def test_an_isolation_that_a_role_was_given_costs_no_batch(server: Server, tmp_path: Path) -> None:
     server.sql(f"ALTER ROLE {WRITER} SET default_transaction_isolation = 'repeatable read'")
     address = server.new_log()

@@ -209,7 +209,10 @@ def test_only_listed_operations_in_the_askers_own_name_are_permitted() -> None:
         if operation not in OPERATIONS or not OPERATIONS[operation].far:
             with pytest.raises(NotFromHere):
                 permitted(asked(operation, '{"request": "r-1"}'))
-    for name in ("operator", "operator_id"):
+    for operation, own in ((name, own) for name, one in OPERATIONS.items() if one.far for own in one.own):
+        with pytest.raises(NotFromHere):
+            permitted(asked(operation, f'{{"request": "r-1", "{own}": "/x"}}'))
+    for name in ("operator", "operator_id", "holder"):
         with pytest.raises(NotTheirs):
             permitted(asked("pla.decide", f'{{"request": "r-1", "{name}": "eve"}}'))
     for arguments in ("[]", "x", "{}", '{"request": "r-2"}', '{"request": "r-1", "secret": "s"}'):

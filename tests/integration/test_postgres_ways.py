@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -17,7 +18,7 @@ from pmagent.events.postgres.session import DatabaseRefused, Unreachable, sessio
 from pmagent.events.postgres.store import PostgresLog
 from tests.integration.test_postgres_log import fill
 from tests.support.certificates import Authority
-from tests.support.postgres import WRITER, Server, one_server, until
+from tests.support.postgres import SECONDS, WRITER, Server, one_server, until
 
 BOUNCER = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
 
@@ -69,6 +70,33 @@ def test_the_server_gives_up_the_session_of_a_host_that_is_gone(authority: Autho
         found = [int(session.ask(b"SELECT current_setting($1)", name)[0][0]) for name in names]
     assert 60 <= found[0] + found[1] * found[2] <= 120, "not before a holder that is cut off gives up by itself"
     assert found[3] == 75_000
+
+
+@pytest.mark.usefixtures("server")
+def test_a_name_is_looked_up_for_a_limited_time_and_its_addresses_are_tried_in_turn(
+    authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = f"sslmode=verify-full&sslrootcert={authority.root}"
+    address = Address(f"postgresql://{WRITER}@localhost/postgres?{words}", "")
+    answered = threading.Event()
+
+    def look(host: str, *_: object, **__: object) -> list[tuple[object, ...]]:
+        if host == "silent":
+            answered.wait(SECONDS)
+        return [(0, 0, 0, "", (one, 0)) for one in ("127.0.0.9", HERE)]
+
+    monkeypatch.setattr("pmagent.events.postgres.session.socket.getaddrinfo", look)
+    (session,) = sessions(address)
+    with closing(session):
+        assert session.ask(b"SELECT 1") == [(1,)]
+        assert session.host == "localhost"
+    silent = Address(address.dsn.replace("localhost", "silent"), "")
+    with pytest.raises(Unreachable, match="name was not found within"):
+        next(sessions(silent, 0.1))
+    answered.set()
+    monkeypatch.undo()
+    with pytest.raises(Unreachable, match="name is not known"):
+        next(sessions(Address(address.dsn.replace("localhost", "nowhere.invalid"), "")))
 
 
 def test_a_server_is_known_by_its_certificate(server: Server, authority: Authority, tmp_path: Path) -> None:

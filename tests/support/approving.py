@@ -8,8 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import msgspec
+import pytest
 
+from pmagent.console.pages.context import PageContext
 from pmagent.pla import reading
+from pmagent.service.answer import Answer
 from pmagent.workspace.trust import accept
 from tests.support.console_pages import Page, assert_harmless
 from tests.support.consoles import Console, LiveHost
@@ -147,6 +151,17 @@ def proposed(host: LiveHost, goal: str = 'type: "ls -la\\n"', **more: Any) -> di
     answer = host.perform("pla.propose", **{"operator": ASKING, "channel": "cli", "goal": goal, **more})
     assert answer.exit_code == 0, answer.document
     return answer.document
+
+
+def stand_by(monkeypatch: pytest.MonkeyPatch, **pla: Any) -> None:
+    """Have pages learn that another machine holds the log, and these fields of how the PLA stands."""
+    standing, more = PageContext.standing, {"status": {"daemon": "elsewhere", "holder": "pid 7"}, "pla.status": pla}
+
+    async def stood(self: PageContext, operation: str) -> Answer:
+        answer = await standing(self, operation)
+        return msgspec.structs.replace(answer, document={**answer.document, **more.get(operation, {})})
+
+    monkeypatch.setattr(PageContext, "standing", stood)
 
 
 def until(host: LiveHost, condition: Callable[[], object]) -> None:

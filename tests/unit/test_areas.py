@@ -198,3 +198,16 @@ def test_an_engine_needs_no_area() -> None:
     parts = {f"pmagent.actors.{area.name}" for area in AREAS} | {module for area in AREAS for module in area.contracts}
     assert "pmagent.actors.core.engine" in loaded
     assert not loaded & (parts | {"pmagent.actors.areas"})
+
+
+def test_each_operation_says_who_answers_it_on_a_machine_that_does_not_hold_the_log() -> None:
+    """A new one must decide, and stand in the table of docs/machines.md: once."""
+    found = {}
+    for name, one in OPERATIONS.items():
+        found[name] = "this machine" if one.here else "the holder" if one.far else "nobody"
+        assert bool(one.there) == bool(found[name] == "nobody" or one.own), name
+        assert not one.here or one.alone, name
+    text = (PROJECT.parent / "docs/machines.md").read_text("utf-8")
+    rows = re.findall(r"^\| (the holder|this machine|nobody) \|.*\| (.+?) \|$", text, re.MULTILINE)
+    listed = [(name, who) for who, names in rows for name in re.findall(r"`(.+?)`", names)]
+    assert sorted(listed) == sorted(found.items())

@@ -16,10 +16,13 @@ from pmagent.actors.pla.warden.state import WardenState
 from pmagent.edge import Operation
 from pmagent.edges import OPERATIONS
 from pmagent.events.errors import NotFound
+from pmagent.events.storage import Asked, Inbox
 from pmagent.pla import reading
-from pmagent.service import daemon
+from pmagent.service import daemon, inbox
+from pmagent.service import host as host_module
 from pmagent.service.answer import Answer
 from pmagent.service.host import Host
+from pmagent.service.requests import FAR
 from pmagent.service.wire import Reply, Request
 from pmagent.workspace.layout import Layout, reachable
 from tests.support.cases import each
@@ -35,6 +38,24 @@ async def reply_of(monkeypatch: pytest.MonkeyPatch, error: Exception) -> Reply:
 
     monkeypatch.setitem(OPERATIONS, "fails", Operation(perform=fails))
     return await daemon.reply_to(NOBODY, Request("fails", {}))
+
+
+async def test_an_answer_that_is_too_long_for_the_database_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    askers = list[int]()
+
+    async def answers(_host: Host, _arguments: dict[str, Any]) -> Answer:
+        askers.append(host_module.asker.get())
+        return Answer(document={"long": "x" * 100})
+
+    monkeypatch.setitem(OPERATIONS, "answers", Operation(perform=answers, far=True))
+    for most, sent in ((1000, "xxx"), (100, "longer than 100 bytes")):
+        monkeypatch.setattr("pmagent.service.inbox.FAR_BYTES_MAX", most)
+        replied: list[str] = []
+        answering = SimpleNamespace(answer=lambda _id, reply, replied=replied: replied.append(reply))
+        server = inbox._Server(NOBODY, cast("Inbox", answering))
+        await server.serve(Asked("r-1", "viewer", "ada", "answers", '{"request": "r-1"}'))
+        assert sent in replied[0]
+    assert askers == [FAR, FAR], "no process of this machine asks"
 
 
 async def test_a_bug_in_an_operation_is_its_askers_answer_and_names_no_text(monkeypatch: pytest.MonkeyPatch) -> None:

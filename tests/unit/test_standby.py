@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 import pytest
 
 from pmagent.events.errors import NotFound
 from pmagent.events.storage import StorageReader
-from pmagent.service.client import NotFromHere, ask_holder
+from pmagent.service.client import REPLY_SECONDS, FarUnknown, NotFromHere, NotTaken, ask_holder, require_possible
 from pmagent.service.folding import Folded, fold_into
 from pmagent.service.standby import Follower, StandsBy
 from pmagent.workspace.layout import Layout
@@ -114,7 +114,45 @@ def test_that_somebody_signed_in_by_a_secret_is_not_sent(workspace: Path, monkey
 
     monkeypatch.setattr("pmagent.service.client.requests_of", lambda _workspace: Asking())
     given = {"request": "r-1", "operator": "ada", "by_secret": True}
-    ask_holder(workspace, "the holder", "pla.decide", given, 1.0)
+    ask_holder(Layout(workspace), "the holder", "pla.decide", given, 1.0)
     assert sent == ['{"request":"r-1","operator":"ada"}']
     with pytest.raises(NotFromHere):
-        ask_holder(workspace, "the holder", "pla.decide", {**given, "secret": "s"}, 1.0)
+        require_possible("the holder", "pla.decide", {**given, "secret": "s"})
+    for words in ("disarm", "decide"):  # who stops something is not kept from it by a secret in their words
+        told = {"request": f"r-{words}", "operator": "ada", "reason": f"ghp_{'a1B2' * 9}"}
+        with nullcontext() if words == "disarm" else pytest.raises(NotFromHere):
+            ask_holder(Layout(workspace), "the holder", f"pla.{words}", told, 1.0)
+    assert "ghp_" not in "".join(sent)
+    assert "r-disarm" in sent[-1]
+
+
+def test_an_answer_that_is_long_in_coming_is_waited_for_and_one_that_nobody_gives_is_not(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited = list[float]()
+
+    class Asking:
+        taken = False
+
+        def ask(self, *_: object) -> None:
+            pass
+
+        def reply(self, _id: str, seconds: float) -> tuple[bool, str | None]:
+            waited.append(seconds)
+            return self.taken, None
+
+        def withdraw(self, _id: str) -> bool:
+            return True
+
+        def close(self) -> None:
+            pass
+
+    monkeypatch.setattr("pmagent.service.client.requests_of", lambda _workspace: Asking())
+    asked = {"request": "r-1", "operator": "ada", "goal": "type: ls"}
+    with pytest.raises(NotTaken):
+        ask_holder(Layout(workspace), "the holder", "pla.propose", asked, 86_400.0)
+    Asking.taken = True
+    with pytest.raises(FarUnknown) as raised:  # of this workspace, nobody holds the log
+        ask_holder(Layout(workspace), "the holder", "pla.propose", asked, 86_400.0)
+    assert "--request r-1 asks again" in raised.value.hint
+    assert waited == [REPLY_SECONDS, REPLY_SECONDS]

@@ -25,7 +25,7 @@ from pmagent.actors.alerts.actor import ALERTING
 from pmagent.actors.pla.switch import SAID, said
 from pmagent.clean import clean_block, clean_line
 from pmagent.contracts.pla import LEASE_SECONDS
-from pmagent.edges import SECTIONS
+from pmagent.edges import OPERATIONS, SECTIONS
 from pmagent.events.errors import CorruptLog, NotFound
 from pmagent.events.event import parse_time
 from pmagent.events.log import LogClock
@@ -63,6 +63,7 @@ def environment(workspace: Path) -> Environment:
     made.globals |= {"annotated": annotated, "deeds": deeds, "glossary": _glossary()}
     made.globals |= {"switch_words": SAID, "lease_seconds": LEASE_SECONDS}
     made.globals |= {"version": __version__, "navigation": SECTIONS, "workspace_name": workspace.name or str(workspace)}
+    made.globals["there"] = {name: one.there for name, one in OPERATIONS.items()}
     made.globals["alerting"] = ",".join(sorted(ALERTING))
     made.globals["now"] = LogClock(_stood(workspace)).now  # what expires does so by the log's time
     return made

@@ -9,7 +9,7 @@ import pytest
 
 from pmagent.contracts.orchestra_events import RunRequested
 from pmagent.pla import reading
-from tests.support.approving import APPROVING, ASKING, LOOKING, forms, page_of, proposed, told, until
+from tests.support.approving import APPROVING, ASKING, LOOKING, forms, page_of, proposed, stand_by, told, until
 from tests.support.cases import each
 from tests.support.consoles import Console, LiveHost
 from tests.support.orchestra import RUN, config, plan
@@ -122,6 +122,21 @@ def test_arming_without_a_device_is_refused_in_words(host: LiveHost, bob: Consol
     text = told(page_of(bob.post("/control/arm"), 409))
     assert "The device is not armed" in text
     assert reading.warden(host.host.runtime.engine).armed is False
+
+
+_DEVICE = {
+    "device_id": "d-1", "port": "/dev/ttyACM0", "firmware_version": "1", "kill_switch_state": "ARMED",
+    "compatible": True, "text": "", "caps_lock": False, "error": "",
+}  # fmt: skip
+
+
+def test_a_machine_that_stands_by_says_where_a_device_is_armed(bob: Console, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        stand_by(patch, mode="EXECUTE", device=_DEVICE)
+        page = page_of(bob.get("/"), 200)
+    assert "somebody who sees the device arms it" in told(page)
+    assert not forms(page.source, "/control/arm")
+    assert forms(page.source, "/control/disarm")
 
 
 def test_a_session_is_ended_once(host: LiveHost, bob: Console) -> None:

@@ -12,6 +12,7 @@ from functools import partial
 from hashlib import sha256
 from typing import Any, Final
 
+import msgspec
 from markupsafe import Markup, escape
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -26,7 +27,7 @@ from pmagent.contracts.guest_calls import LayerName, Policy
 from pmagent.events.errors import PmagentError
 from pmagent.events.log import now
 from pmagent.guests.policy import FILE
-from pmagent.guests.policy_edit import ELSEWHERE, BadEdit, Shown, Tried, seen, shown, tried
+from pmagent.guests.policy_edit import ELSEWHERE, BadEdit, Shown, Tried, seen, tried
 from pmagent.guests.what_if import TRIED_DAYS, policy_shown
 from pmagent.service.wire import RemoteError
 
@@ -99,7 +100,8 @@ async def _page(
     wrong, found = list(reasons), None
     file, text = Shown(layer=layer, path=path, text="", sha256=""), form.get("text", "")
     try:
-        file = await context.read(shown, layer, path)
+        file = msgspec.convert((await context.ask("guests.policy_file", layer=layer)).document, Shown)
+        path = file.path
         text = form.get("text", file.text)
         seen(text, path)
         if len(text) > TEXT_CHARS_MAX:

@@ -21,6 +21,7 @@ from tests.support.approving import (
     main_of,
     page_of,
     proposed,
+    stand_by,
     told,
     until,
     view_of,
@@ -55,6 +56,16 @@ def test_masked_text_is_shown_to_who_may_approve_when_they_ask(host: LiveHost, b
     assert "--acknowledge-credentials" in page.source, "the command beside the form is refused without it"
     assert answer.headers["cache-control"] == "no-store"
     assert SECRET not in bob.card(name).source
+
+
+def test_masked_text_is_not_revealed_on_a_machine_that_stands_by(
+    host: LiveHost, bob: Approver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = credential(host)
+    stand_by(monkeypatch)
+    page = bob.card(name)
+    assert "reveal it on the holder's machine" in told(page)
+    assert not forms(page.source, f"/approvals/{name}/reveal")
 
 
 def test_masked_text_is_approved_only_where_it_was_revealed_and_acknowledged(
