@@ -42,9 +42,7 @@ from tests.support.postgres import WRITER, Server, lacking, servers
 from tests.support.workers import LOG, joined, working
 
 WRITERS = 256
-_APPEND = (
-    "SELECT pm.append(%s, %s, %s, %s, %s, %s, %s, %s, %b, ARRAY[%s]::bigint[], ARRAY[%s]::int[])"
-)
+_APPEND = "SELECT pm.append(%s, %s, %s, %s, %s, %s, %s, %s, %b, ARRAY[%s]::bigint[], ARRAY[%s]::int[])"
 
 _LINE = (
     b'{"position":1000000,"batch":10000,"time":"2026-11-27T12:00:00.000000Z","id":"%b","kind":"fact","actor":"%b",'
