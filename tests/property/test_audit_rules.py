@@ -68,9 +68,9 @@ AROUND = st.builds(
         goal=f"{GOALS[goal].text}: {part} of {whole}", found=True, content=None, location="a.py", rationale="seen",
         confidence=0.8,
     ),
-    st.sampled_from(["repo.tested", "repo.structure"]), st.integers(0, 400), st.integers(0, 400),
+    st.sampled_from(["repo.tested", "repo.structure", "repo.care"]), st.integers(0, 400), st.integers(0, 400),
 )  # fmt: skip
-"""How the files are built, or tested, in which something was found."""
+"""How the files are built, or tested, in which something was found, and how the program at large is kept."""
 BUNDLES = st.lists(items([*ASSETS, *FLAWS]) | AROUND, max_size=25)
 """Evidence besides the scope, and one item more, so that there is always something to judge by."""
 

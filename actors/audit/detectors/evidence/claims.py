@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Literal, NamedTuple
 
 from pmagent.actors.audit.cross_reference import cross_reference
+from pmagent.actors.audit.detectors.evidence.care import care
 from pmagent.actors.audit.detectors.evidence.repo import absence, absence_of
 from pmagent.actors.audit.detectors.evidence.report import absent, cross_references, document, graded, readable
 from pmagent.actors.audit.detectors.evidence.text import counted, evidence, joined
@@ -31,8 +32,8 @@ LOOKED_UP: Final = 0.65
 """An absence that is less sure than this contradicts nobody."""
 CONTRADICTED_MAX: Final = 20
 EXPLANATIONS: Final = 4
-"""So many explanations are looked for in a report, and one more for every ``SENTENCES_EACH`` sentences beyond the
-first."""
+"""So many explanations are looked for in a report at least, one in every so many of its first ``SENTENCES_EACH``
+sentences, and one more for every ``SENTENCES_EACH`` beyond."""
 SENTENCES_EACH: Final = 40
 FOREIGN_PATHS: Final = 4
 FOREIGN_SHARE: Final = 0.75
@@ -110,6 +111,7 @@ def cross_referenced(
         found.append(_explained(survey, reading))
     if cross_references(dimension):
         found += [*paths, *said]
+    found += care(survey)
     return found[:EVIDENCE_MAX]
 
 
@@ -200,7 +202,8 @@ def _explained(survey: RepoSurvey, reading: PdfReading) -> Evidence:
     said = [one for one in reading.statements if one.goal == EXPLAINED]
     if known:
         said = [one for one in said if len(terms(one.text.split()) & known) > 1]
-    wanted = EXPLANATIONS + max(reading.sentences - SENTENCES_EACH, 0) // SENTENCES_EACH
+    first = min(reading.sentences, SENTENCES_EACH)
+    wanted = max(EXPLANATIONS, -(-first // EXPLANATIONS)) + (reading.sentences - first) // SENTENCES_EACH
     told = [f"page {one.line}: {one.text}" for one in said]
     where = f"page {said[0].line}" if said else document(reading)
     read = f"{counted(len(said), 'sentence')} of cause, purpose or price found, {wanted} looked for"
