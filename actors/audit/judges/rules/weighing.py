@@ -22,7 +22,8 @@ from pmagent.contracts.audit import Evidence, Judge
 NAMED: Final = 4
 """Weight of what the success pattern names, or the rubric lists among its goals."""
 MEANT: Final = 2
-"""Weight of what only the instruction or the failure pattern names."""
+"""Weight of what only the instruction or the failure pattern names; half of it where it is missing: it was looked for,
+and not asked for."""
 WHOLE_MAX: Final = 40
 """Most that something weighs which is met in part, by how many parts were looked for."""
 FAMILY_MAX: Final = 12
@@ -167,7 +168,7 @@ def _item(dimension: Dimension, key: str, evidence: Evidence) -> Item | None:
         placed=_PLACE.fullmatch(evidence.location) is not None,
         where=evidence.location,
         weight=Fraction(min(int(graded[2]), WHOLE_MAX)) if graded and goal.id.startswith("report.")
-        else _weight(dimension, goal, named=named),
+        else _weight(dimension, goal, named=named) * (1 if named or evidence.found else HALF),
         limits=tuple(limits.items()),
         unread=unread,
         part=Fraction(int(graded[1]), int(graded[2])) if graded and int(graded[2]) else Fraction(1),
