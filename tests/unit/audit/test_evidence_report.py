@@ -260,12 +260,12 @@ def test_claims_of_features_are_supported_or_contradicted_by_the_code() -> None:
         ),
         (
             said("claim.told", "Every ballot counts."),
-            survey(finding("state.parallel_writes", text="ballots loses results: of workers …"), words="ballot"),
+            survey(finding("outcome.unused", text="ballots of the state, and no code reads it"), words="ballot"),
             "report.contradicted",
         ),
         (
             said("claim.told", "Ballots are asked for at once."),
-            survey(finding("state.parallel_writes", text="ballots loses results: of workers …"), words="ballot"), "",
+            survey(finding("outcome.unused", text="ballots of the state, and no code reads it"), words="ballot"), "",
         ),
         (
             said("justice.variance", "The variance is computed."),

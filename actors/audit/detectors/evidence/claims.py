@@ -66,7 +66,6 @@ _ANY: Final = frozenset((
     "lines", "name", "report", "state", "message", "messages", "row", "rows",
 ))  # fmt: skip
 """Names under which code keeps anything: a sentence with the word need not be about this one."""
-_LOSING: Final = ("outcome.unused", "state.parallel_writes")
 _BY_USE: Final = ("justice", "judges", "output", "agent")
 """Families of goals that are met only by what runs and is used."""
 _CHANCE: Final = 3
@@ -265,8 +264,8 @@ class Facts:
                 self._found.setdefault(one.goal, one)
         self._there = {one.goal for one in survey.findings}
         self._dead = [one for one in survey.findings if one.goal == "repo.idle"]
-        self._lost = [one for one in survey.findings if one.goal in _LOSING and one.reached]
         wasted = [one for one in survey.findings if one.goal == "outcome.unused"]
+        self._lost = [one for one in wasted if one.reached]
         self._wasted = {term(one.text.partition(" ")[0]): one for one in wasted}
         self._sure = STATEMENT_SURE * absence(survey)
 
@@ -306,7 +305,6 @@ class Facts:
             name = one.text.partition(" ")[0]
             names = {part for part in _plain(name) if len(part) > _TITLE_WORD} if name not in _ANY else set()
             counts = one.text.endswith(_UNREAD) and _COUNTS.search(statement.text)
-            counts = counts or ("loses results" in one.text and _OF_ALL.search(statement.text))
             of_name = names and names <= said and counts
             paths = re.findall(r"[\w/-]+\.[a-z]{2,5}\b", one.text) if "overwrites" in one.text else []
             if of_name or (_OF_ALL.search(statement.text) and any(path in statement.text for path in paths)):
