@@ -33,6 +33,15 @@ def test_dropped_exceptions_count_for_more_and_things_that_nothing_reaches_for_m
     assert kept(idle, finding("output.structured"), TYPED)[0] == 90
 
 
+def test_a_flaw_that_is_rare_in_large_code_costs_its_share() -> None:
+    for lines, met in ((2_000, 65), (20_000, 87)):
+        found = [TYPED, finding("project.swallowed")]
+        (one,) = care(survey(findings=found, examined={"parsed": 1, "lines": lines}))
+        assert f": {met} of 100" in one.goal
+    often = survey(findings=found, counts={"project.swallowed": 10}, examined={"parsed": 1, "lines": 20_000})
+    assert ": 65 of 100" in next(care(often)).goal
+
+
 def test_bare_functions_count_a_little() -> None:
     assert kept(finding("project.types", text="3 of 12 functions have annotations (25%)"))[0] == 81
 
