@@ -15,7 +15,8 @@ for each criterion and over all:
 Then the same within one on scores of 1, 2 and 5; how far twins lie apart; and of the claims: how many of the sentences
 called contradicted are false ones, how many of the planted false claims were found (contradicted, or their path as
 invented), and which invented paths were missed. Sentences that are no planted claim count as wrong, and are listed to
-be looked at. Where a set has ``sentences.toml``, its single sentences are looked up in their project's code.
+be looked at. Where a set has ``sentences.toml``, its single sentences are looked up in their project's code. Of several
+sets one table comes last. As many projects are audited side by side as there are processors.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ import tempfile
 import tomllib
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -241,7 +243,13 @@ def table(pairs: Sequence[Pair]) -> Iterator[str]:
     yield f"the same, always the mean: {percent(agreement(middles).within_one)}"
 
 
-def measure(name: str, report_of: Any) -> Iterator[str]:
+ReportOf = Callable[[Path, Path, Path], dict[str, Any] | None]
+"""The report on a project, given its folder, its tree and its rubric; None where the audit failed."""
+Measured = Generator[str, None, tuple[Sequence[Pair], Sequence[tuple[str, Claims]]]]
+"""Lines to print, then the pairs and claims of a set."""
+
+
+def measure(name: str, report_of: ReportOf) -> Measured:
     """Print the agreement of a set of whole projects."""
     pairs, claims, apart = [], [], []
     for project in projects(name):
@@ -260,6 +268,20 @@ def measure(name: str, report_of: Any) -> Iterator[str]:
     yield from ("", *table(pairs))
     yield f"does not apply: the audit says so too in {sum(apart)} of {len(apart)}"
     yield from ("", *claim_lines(claims))
+    return pairs, claims
+
+
+def summary(name: str, pairs: Sequence[Pair], claims: Sequence[tuple[str, Claims]]) -> str:
+    """A set's line in the table of all."""
+    ours, ends = agreement(pairs), agreement([pair for pair in pairs if pair.reader in (1, 2, 5)])
+    flagged, rightly, planted, found = (
+        sum(column) for column in zip(*(one[:4] for _, one in claims), strict=True)
+    )  # fmt: skip
+    return (
+        f"{name:10} {ours.n:4} {percent(ours.exact):>6} {percent(ours.within_one):>8} {ours.bias:+6.2f} "
+        f"{ours.correlation:6.2f} {percent(ends.within_one):>8} {f'{rightly} of {flagged}':>14} "
+        f"{f'{found} of {planted}':>12}"
+    )
 
 
 def claim_lines(claims: Sequence[tuple[str, Claims]]) -> Iterator[str]:
@@ -274,7 +296,7 @@ def claim_lines(claims: Sequence[tuple[str, Claims]]) -> Iterator[str]:
     yield from (f"  {name}: {line}" for name, one in claims for line in one.doubtful)
 
 
-def measure_twins(report_of: Any) -> Iterator[str]:
+def measure_twins(report_of: ReportOf) -> Iterator[str]:
     """Print how far twins lie apart."""
     good = total = 0
     for project in projects("twins"):
@@ -334,21 +356,56 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--reports", type=Path, help="folder of kept reports, which are read instead of auditing")
     parser.add_argument("--model", help="the model that judges (default: rules)")
     options = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory() as scratch:
+    names = options.sets or ["practice"]
+    lines = [f"{'set':10}    n  exact within 1   bias   corr 1, 2, 5 contradicted   found false"]
+    with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(os.cpu_count()) as pool:
         folder = options.reports or options.keep or Path(scratch)
 
-        def report_of(project: Path, tree: Path, rubric: Path) -> dict[str, Any] | None:
+        def kept(project: Path, tree: Path) -> Path:
             name = project.name if tree.name == "tree" else f"{project.name}_{tree.name}"
-            kept = (folder / project.parent.name / name).with_suffix(".json").resolve()
-            return kept_report(kept) if options.reports else audited(project, tree, rubric, kept, options.model)
+            return (folder / project.parent.name / name).with_suffix(".json").resolve()
 
-        for name in options.sets or ["practice"]:
+        def made(project: Path, tree: Path, rubric: Path) -> dict[str, Any] | None:
+            if options.reports:
+                return kept_report(kept(project, tree))
+            return audited(project, tree, rubric, kept(project, tree), options.model)
+
+        for name in names:
+            begun = {one[:2]: pool.submit(made, *one) for one in audits(name)}
+
+            def report_of(project: Path, tree: Path, _: Path, begun: Any = begun) -> dict[str, Any] | None:
+                report: dict[str, Any] | None = begun[project, tree].result()
+                return report
+
             print(f"== {name}")
-            for line in measure_twins(report_of) if name == "twins" else measure(name, report_of):
-                print(line, flush=True)
-            for line in measure_sentences(name):
-                print(line, flush=True)
-            print()
+            if name == "twins":
+                print(*measure_twins(report_of), sep="\n")
+            else:
+                lines.append(summary(name, *printed(measure(name, report_of))))
+            print(*measure_sentences(name), "", sep="\n", flush=True)
+    if len(lines) > 2:
+        print(*lines, sep="\n")
+
+
+def audits(name: str) -> Iterator[tuple[Path, Path, Path]]:
+    """Every audit that a set needs: project, tree and rubric."""
+    for project in projects(name):
+        if name == "twins":
+            rubric = tomllib.loads((project / "twin.toml").read_text("utf-8"))["rubric"]
+            yield from ((project, project / kind, HOME / name / rubric) for kind in ("stub", "sound"))
+        else:
+            rubric = tomllib.loads((project / "scores.toml").read_text("utf-8"))["rubric"]
+            yield project, project / "tree", HOME / name / rubric
+
+
+def printed(lines: Measured) -> tuple[Sequence[Pair], Sequence[tuple[str, Claims]]]:
+    """Print the lines, and hand on what comes after them."""
+    while True:
+        try:
+            print(next(lines), flush=True)
+        except StopIteration as end:
+            result: tuple[Sequence[Pair], Sequence[tuple[str, Claims]]] = end.value
+            return result
 
 
 if __name__ == "__main__":

@@ -123,7 +123,7 @@ TOPICS: Final[dict[str, Topic]] = {
     ),
     "agent": Topic(
         ("agent",), ("approval", "limits", "persistence", "guardrails"),
-        ("agent.limits", "agent.endless", "agent.approval"),
+        ("agent.limits", "agent.endless", "agent.approval", "agent.persistence"),
     ),
     "outcome": Topic(
         ("outcome",), ("outcome", "result", "results", "delivery"),

@@ -63,15 +63,21 @@ SCOPE = Evidence(
 SEEN = Evidence(
     goal=GOALS["project.tests"].text, found=False, content=None, location=".", rationale="looked for", confidence=0.5
 )
-AROUND = st.builds(
-    lambda goal, part, whole: Evidence(
+
+
+def share(goal: str, part: int, whole: int) -> Evidence:
+    return Evidence(
         goal=f"{GOALS[goal].text}: {part} of {whole}", found=True, content=None, location="a.py", rationale="seen",
         confidence=0.8,
-    ),
-    st.sampled_from(["repo.tested", "repo.structure"]), st.integers(0, 400), st.integers(0, 400),
-)  # fmt: skip
+    )  # fmt: skip
+
+
+COUNTS = st.integers(0, 400)
+AROUND = st.builds(share, st.sampled_from(["repo.tested", "repo.structure"]), COUNTS, COUNTS)
 """How the files are built, or tested, in which something was found."""
-BUNDLES = st.lists(items([*ASSETS, *FLAWS]) | AROUND, max_size=25)
+CARE = st.builds(share, st.just("repo.care"), COUNTS, COUNTS)
+"""How the program at large is kept."""
+BUNDLES = st.lists(items([*ASSETS, *FLAWS]) | AROUND | CARE, max_size=25)
 """Evidence besides the scope, and one item more, so that there is always something to judge by."""
 
 
@@ -129,6 +135,16 @@ def test_tests_move_the_defense_alone_and_how_files_are_built_the_tech_lead(
     assert {judge for judge in JUDGES if without[judge] != known[judge]} <= {mover}
     assert known["Defense"] >= without["Defense"]
     assert abs(known["TechLead"] - without["TechLead"]) <= 1
+
+
+@given(dimensions(), BUNDLES, st.integers(0, 100), st.integers(0, 100))
+def test_a_program_that_is_kept_better_lowers_no_score(
+    raw: dict[str, Any], bundle: list[Evidence], one: int, other: int
+) -> None:
+    worse, better = (
+        scores(judged(raw, [SCOPE, SEEN, *bundle, share("repo.care", part, 100)])) for part in sorted((one, other))
+    )
+    assert all(worse[judge] <= better[judge] for judge in JUDGES)
 
 
 @given(dimensions(), BUNDLES, items(ASSETS))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from pmagent.actors.audit.graphs.arguments import Arguments
@@ -251,17 +251,22 @@ def _commands(run: Run, builder: Builder, node: NodeSeen) -> None:
     function = function_of(node.action)
     if not isinstance(function, Func):
         return
-    if declared := _declared(run, function, "Command"):
-        for name in declared:
-            _goto(builder, node, name, "", "goto")
-        return
-    if "Command" not in run.program.sources[function.scope.path].text:
+    declared = _declared(run, function, "Command")
+    if not declared and "Command" not in run.program.sources[function.scope.path].text:
         return
     result, _ = run.within(STEPS, lambda: call(run, function, Arguments(unknown=True)))
+    before = len(builder.edges)
     for command in _gotos(result):
+        if declared and not command.parent:
+            _follow_declared(builder, node, command, declared)
+            continue
         owners = _parents(run, builder) if command.parent else [(builder, node.name)]
         for owner, name in owners:
             _follow(owner, name, node, command)
+    followed = {edge.target for edge in builder.edges[before:]}
+    for name in declared:
+        if name not in followed:
+            _goto(builder, node, name, "", "goto")
 
 
 def _mapped_destinations(builder: Builder, node: NodeSeen) -> list[tuple[str, str]]:
@@ -291,6 +296,14 @@ def _follow(builder: Builder, name: str, node: NodeSeen, command: Goto) -> None:
             note(builder, node.line, f"where {node.name} goes on by its command")
         else:
             _goto(builder, node, way.target, "", "send" if way.kind == "send" else "goto", name, many=way.many)
+
+
+def _follow_declared(builder: Builder, node: NodeSeen, command: Goto, declared: Collection[str]) -> None:
+    """The ways of a command that its function declares: those that it goes at once, or with a message of their own;
+    the others are the declaration's."""
+    for way in itertools.islice(_leads(command.targets), WAYS_MAX):
+        if way.target is not None and way.target in declared and (way.many or way.kind == "send"):
+            _goto(builder, node, way.target, "", "send" if way.kind == "send" else "goto", many=way.many)
 
 
 def _goto(

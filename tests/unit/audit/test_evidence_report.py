@@ -260,12 +260,12 @@ def test_claims_of_features_are_supported_or_contradicted_by_the_code() -> None:
         ),
         (
             said("claim.told", "Every ballot counts."),
-            survey(finding("state.parallel_writes", text="ballots loses results: of workers …"), words="ballot"),
+            survey(finding("outcome.unused", text="ballots of the state, and no code reads it"), words="ballot"),
             "report.contradicted",
         ),
         (
             said("claim.told", "Ballots are asked for at once."),
-            survey(finding("state.parallel_writes", text="ballots loses results: of workers …"), words="ballot"), "",
+            survey(finding("outcome.unused", text="ballots of the state, and no code reads it"), words="ballot"), "",
         ),
         (
             said("justice.variance", "The variance is computed."),
@@ -350,8 +350,10 @@ def test_explanations_count_where_they_speak_of_this_code() -> None:
         reading(statements=[*because, said("report.explained", "It rains because of clouds.")]),
     )  # fmt: skip
     assert [one.goal.rpartition(": ")[2] for one in found if goal_id(one.goal) == "report.explained"] == ["2 of 4"]
+    mid = crossed(about("report.explained"), survey(), reading(statements=because, sentences=21))
+    assert of("report.explained", mid).goal.endswith(": 2 of 6")
     long = crossed(about("report.explained"), survey(), reading(statements=because, sentences=200))
-    assert of("report.explained", long).goal.endswith(": 2 of 8")
+    assert of("report.explained", long).goal.endswith(": 2 of 14")
 
 
 def test_only_dimensions_that_ask_for_it_are_cross_referenced() -> None:

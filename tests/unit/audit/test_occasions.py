@@ -43,7 +43,7 @@ def test_other_goals_need_none() -> None:
 
 def test_what_there_is_no_occasion_for_counts_neither_way_where_the_rubric_says_so() -> None:
     bare = survey(examined=NOTHING | {"python_files": 3, "parsed": 3})
-    scope, tests, limits = repo_evidence(about("project.tests", "tools.time_limits"), bare)
+    scope, tests, limits, _ = repo_evidence(about("project.tests", "tools.time_limits"), bare)
     assert (scope.found, tests.found, limits.found) == (True, False, False)
     assert tests.confidence > 0
     assert limits.confidence == 0

@@ -103,6 +103,20 @@ def around(goal: str, about: str) -> Evidence:
     return item(goal, 0.8, about=about)
 
 
+def test_a_judge_leans_to_how_the_program_at_large_is_kept_but_charges_flaws_in_full() -> None:
+    raw = dimension("agent.persistence", "agent.limits", "project.swallowed")
+    found = [item("agent.persistence"), item("agent.limits")]
+    poor, good = around("repo.care", "10 of 100"), around("repo.care", "90 of 100")
+    assert scores(judged(raw, *found)) == scores(judged(raw, *found, good)) == (5, 5, 5)
+    assert scores(judged(raw, *found, poor)) == (3, 3, 3)
+    gaps = [item(one.goal.partition(":")[0], found=False) for one in found]
+    assert scores(judged(raw, *gaps, good)) == (3, 3, 3)
+    flaw = item("project.swallowed", 0.9)
+    assert scores(judged(raw, *found, flaw, good)) == scores(judged(raw, *found, flaw)) == (3, 4, 3)
+    said = judged(raw, *found, poor)
+    assert all("kitchen#4" in one.cited_evidence for one in said.values())
+
+
 def test_each_judge_has_a_measure_of_evidence_that_the_others_do_not_cite() -> None:
     raw = dimension("agent.persistence", "agent.limits", "project.swallowed")
     seen = [item("agent.persistence", 0.5), item("agent.limits")]

@@ -277,7 +277,7 @@ faulty.add_conditional_edges("again", choose, {"again": "again"})
 
 ELSEWHERE = (
     "repo.scope", "repo.unparsed", "repo.unreadable", "repo.flaws", "repo.idle", "repo.term", "tools.reported",
-    "repo.tested", "repo.structure",
+    "repo.tested", "repo.structure", "repo.care",
 )  # fmt: skip
 """Told by the evidence itself, from the survey's counts and terms, of any code, or from another tool's findings."""
 WANTED = [goal for goal in GOALS if goal.partition(".")[0] not in ("report", "images") and goal not in ELSEWHERE]

@@ -151,6 +151,27 @@ def test_a_node_that_commands_goes_where_it_says(function: str, found: set[tuple
     assert command(function) == (found, [])
 
 
+def test_a_command_that_declares_its_ways_goes_to_several_at_once_where_its_body_says_so() -> None:
+    ways = """
+        from typing import Literal
+        def node(s) -> Command[Literal["x", "y", "z"]]:
+            if not s:
+                return Command(goto="z")
+            return Command(goto=["x", "y"])
+        def spread(s) -> Command[Literal["z"]]: return Command(goto=[Send("z", n) for n in s])
+        b.add_node("n", node)
+        b.add_node("x", f)
+        b.add_node("y", spread)
+        b.add_node("z", f)
+        b.add_edge(START, "n")
+        """
+    graph = graph_of(ways)
+    assert graph.parallel_sources == ["n", "y"]
+    assert {(one.source, one.target, one.kind) for one in graph.edges if one.source != S} == {
+        ("n", "x", "goto"), ("n", "y", "goto"), ("n", "z", "goto"), ("y", "z", "send"),
+    }  # fmt: skip
+
+
 def test_a_command_to_somewhere_unknown_is_said() -> None:
     assert command("def node(s): return Command(goto=s['next'])") == (set(), ["6: where n goes on by its command"])
 

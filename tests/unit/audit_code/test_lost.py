@@ -10,20 +10,6 @@ from pmagent.contracts.audit_facts import Finding, History
 from tests.support.cases import each
 
 HISTORY = History(total=0, shown=[], span_s=0, burst=0.0)
-BENCH = """
-    import asyncio
-    SEATS = ("hard", "kind")
-    async def ask(seat, question): return await asyncio.sleep(0, len(seat + question))
-    async def bench(questions):
-        votes = {}
-        async def one(seat, question): HOLE
-        async with asyncio.TaskGroup() as group:
-            for question in questions:
-                for seat in SEATS:
-                    group.create_task(one(seat, question))
-        return votes
-    if __name__ == "__main__": print(asyncio.run(bench(["a"])))
-"""
 GRAPH = """
     from typing import TypedDict
     from langgraph.graph import END, START, StateGraph
@@ -38,15 +24,6 @@ GRAPH = """
     end = g.compile().invoke({"topic": "x"})
     HOLE
     if __name__ == "__main__": pass
-"""
-SEATED = """
-    from langchain_openai import ChatOpenAI
-    PROSECUTOR = "You are the prosecutor. Look for gaps, and give points unwillingly; silence is guilt."
-    DEFENSE = "You are the defense. Look for effort, growth and good ideas, and explain each gap."
-    def ask(creed, case): return ChatOpenAI().invoke([("system", HOLE), ("user", case)])
-    def prosecutor(case): return ask(PROSECUTOR, case)
-    def defense(case): return ask(DEFENSE, case)
-    if __name__ == "__main__": print(prosecutor("x"), defense("x"))
 """
 
 
@@ -63,10 +40,6 @@ def says(text: str, hole: str, goal: str) -> str:
 @each(
     "text, goal, lossy, sound",
     [
-        (BENCH, "state.parallel_writes", "votes[question] = await ask(seat, question)",
-         "votes[seat, question] = await ask(seat, question)"),
-        (BENCH, "state.parallel_writes", "votes[question] = await ask(seat, question)",
-         "votes.setdefault(question, []).append(await ask(seat, question))"),
         ("""
          import json
          def run(names):
@@ -82,15 +55,6 @@ def says(text: str, hole: str, goal: str) -> str:
          """, "outcome.unused", "open('out.csv', 'w').write(text)", "open('out.csv', 'a').write(text)"),
         (GRAPH, "outcome.unused", 'print(end["draft"])', 'print(end["mended"])'),
         (GRAPH, "outcome.unused", 'print(end["draft"])', "print(end)"),
-        ("""
-         class Group:
-             def __init__(self, words): self.words, self.weight = words, 0
-         def run(words):
-             group = Group(words)
-             group.weight = len(words) * 2
-             return HOLE
-         if __name__ == "__main__": print(run("a"))
-         """, "outcome.unused", "group.words", "group.weight"),
         ("""
          from pathlib import Path
          def run(scores):
@@ -191,8 +155,3 @@ def test_a_bound_model_that_no_code_reads_is_for_show_unless_a_file_offers_it() 
         sources = [parsed(one, files[one]) for one in ("agent.py", "main.py")]
         facts = survey_code(sources, list(files), files.get, HISTORY)
         assert ("output.unused_schema" in facts.counts) == told
-
-
-def test_a_persona_that_no_question_holds_is_none() -> None:
-    goals = [{one.goal for one in reached(SEATED, hole)} for hole in ("creed", '"You judge."')]
-    assert ["judges.personas" in one for one in goals] == [True, False]

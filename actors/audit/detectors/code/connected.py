@@ -58,15 +58,12 @@ class Connection:
         self._unused: dict[str, list[tuple[int, int, str]]] = {}
         for path, one in reach.unused():
             self._unused.setdefault(path, []).append((one.first, one.last, one.says))
-        offered = reach.offered_by_name
         self._unread_names = [] if reach.library else [
-            one for one in reach.losses.unread_names() if one[0] not in offered
+            one for one in reach.losses.unread_names() if one[0] not in reach.offered_by_name
         ]  # fmt: skip
         for name, path, line in self._unread_names:
             self._unused.setdefault(path, []).append((line, line, f"{name} is computed and never used"))
-        swallowed = reach.losses.swallowed()
-        unread = [one for one in personas
-                  if one.variable and (one.variable in swallowed or not reach.mentions(one.variable))]
+        unread = [one for one in personas if one.variable and not reach.mentions(one.variable)]
         self._mute = bool(personas) and len(unread) == len(personas)
         self._dead = [*graphs.dead_places(), *((one.path, one.line, one.line) for one in unread)]
         self._manifests = [path for path in files if path.rpartition("/")[2] == _MANIFEST and _is_object(read(path))]
@@ -130,13 +127,10 @@ class Connection:
                               confidence=0.9)  # fmt: skip
 
     def _unread(self) -> Iterator[Finding]:
-        """Attributes and keys of a state that are computed, and that no code reads; and what an endless run leaves."""
-        fields = [(f"{name} is computed", path, line) for name, path, line in self._reach.losses.unread_fields()]
-        keys = [(f"{key} of the state is written by {node}", path, line)
-                for key, node, path, line in self._graphs.written() if not self._reach.losses.reads(key)]
-        for says, path, line in [] if self._reach.library else [*fields, *keys]:
-            if self._reach.reached(path, line):
-                text = f"{says}, and no code reads it"
+        """Keys of a state that are computed, and that no code reads."""
+        for key, node, path, line in [] if self._reach.library else self._graphs.written():
+            if not self._reach.losses.reads(key) and self._reach.reached(path, line):
+                text = f"{key} of the state is written by {node}, and no code reads it"
                 yield Finding(goal="outcome.unused", path=path, line=line, text=text, confidence=0.8)
 
     def _held(self, finding: Finding) -> Finding:

@@ -1,19 +1,16 @@
-"""Values that are lost though something reads code for them: overwritten, handed to nobody, made of constants; pure.
+"""Values that are lost though something reads code for them: overwritten, made of constants, read by nobody; pure.
 
 - A **file** is overwritten where a loop writes to a path that no name of the loop is part of.
-- **Parallel results** replace each other where workers write under a key that fewer of the loops around them vary than
-  vary the workers.
 - A **canned** result is a constant text that is written as a file, or a copy of a file that came with the program.
-- A **parameter** that its function never reads swallows what it is given.
+- A **key** of a state is lost that nobody reads, where nobody is given the whole state.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 from pmagent.actors.audit.detectors.code.answers import questions
 from pmagent.actors.audit.detectors.code.excerpts import found
@@ -29,11 +26,9 @@ from pmagent.actors.audit.detectors.code.names import (
 )
 from pmagent.actors.audit.detectors.code.notes import Notes, Waiting
 from pmagent.actors.audit.detectors.code.scopes import Function, Module, Scope, Site
-from pmagent.actors.audit.detectors.code.usage import is_stub
 from pmagent.contracts.audit_facts import Finding
 
 _OPENING: Final = frozenset(("builtins.open", "io.open", "codecs.open"))
-_STARTING: Final = frozenset(("create_task", "start_soon", "gather", "submit", "ensure_future", "as_completed", "map"))
 _COPYING: Final = frozenset(("shutil.copy", "shutil.copy2", "shutil.copyfile", "shutil.move"))
 _DATA: Final = re.compile(r"[\w./-]+\.(?:json|jsonl|csv|md|txt|pdf|xlsx|html)")
 _TEXT_MIN: Final = 20
@@ -50,7 +45,6 @@ def look(module: Module, notes: Notes) -> None:
     if module.source.role != "code":
         return
     notes.waiting.extend(_repeated(module, notes))
-    notes.found.extend(_replaced(module))
     notes.found.extend(_canned(module))
 
 
@@ -102,66 +96,6 @@ def _varying(loops: list[ast.For | ast.AsyncFor]) -> set[str]:
     }  # fmt: skip
 
 
-def _replaced(module: Module) -> Iterator[Finding]:
-    """Keys under which several workers write side by side."""
-    for site in module.sites(ast.Subscript):
-        worker = site.scope.function
-        match site.node:
-            case ast.Subscript(value=ast.Name(id=held), slice=key, ctx=ast.Store()) if worker is not None:
-                pass
-            case _:
-                continue
-        given = [one.arg for one in parameters(worker)]
-        named = {node.id for node in walk(key) if isinstance(node, ast.Name)}
-        if held in module.scopes[worker].bindings or not named & set(given) or _merges(worker, held):
-            continue
-        for call, varying in _started(module, worker.name):
-            of_key = _vary(call, given, named, varying)
-            others = _vary(call, given, set(given) - named, varying) - of_key
-            if others:
-                says = f"{held} loses results: of workers side by side that write [{ast.unparse(key)}] and differ by "
-                says += f"{', '.join(sorted(others))}, the last one replaces the others"
-                yield found("state.parallel_writes", module, site, says=says, confidence=0.9, lines=3)
-                if any(last_name(node.func) not in _STARTING for node in inside(worker) if isinstance(node, ast.Call)):
-                    yield found("justice.without_effect", module, site, says=says, confidence=0.8, lines=3)
-                break
-
-
-def _merges(worker: Function, held: str) -> bool:
-    """Whether a worker looks at what is there already before it writes."""
-    return any(isinstance(node, ast.Name) and node.id == held for node in _outside_stores(worker))
-
-
-def _outside_stores(worker: Function) -> Iterator[ast.AST]:
-    for node in inside(worker):
-        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
-            yield from walk(node.slice)
-        elif isinstance(node, ast.Call | ast.Compare | ast.Attribute):
-            yield from walk(node)
-
-
-def _started(module: Module, name: str) -> Iterator[tuple[ast.Call, set[str]]]:
-    """The calls of a worker that are started side by side, and the names that the loops around them vary."""
-    for call, site in calls_of(module, _STARTING):
-        varying = _varying(_loops(site))
-        for node in ast.walk(call):
-            if isinstance(node, ast.GeneratorExp | ast.ListComp):
-                targets = [one for part in node.generators for one in walk(part.target)]
-                varying |= {one.id for one in targets if isinstance(one, ast.Name)}
-        for node in ast.walk(call):
-            if isinstance(node, ast.Call) and last_name(node.func) == name and varying:
-                yield node, varying
-            elif isinstance(node, ast.Name) and node.id == name and node in call.args[:1] and varying:
-                yield ast.Call(node, call.args[1:], call.keywords), varying
-
-
-def _vary(call: ast.Call, given: list[str], wanted: set[str], varying: set[str]) -> set[str]:
-    """The varying names in what a call gives for some parameters."""
-    values = [value for name, value in zip(given, call.args, strict=False) if name in wanted]
-    values += [one.value for one in call.keywords if one.arg in wanted]
-    return {node.id for value in values for node in walk(value) if isinstance(node, ast.Name)} & varying
-
-
 # --- results that are none -----------------------------------------------------------------------------------------
 
 
@@ -198,71 +132,41 @@ def _constant(value: ast.expr, scope: Scope) -> str:
 # --- over all files ------------------------------------------------------------------------------------------------
 
 
-class Signature(NamedTuple):
-    """A function's parameters, and those of them that it never reads."""
-
-    given: tuple[str, ...]
-    unread: frozenset[str]
-
-
 class LossReader:
-    """Is given every Python file, then says which names reach only parameters that nobody reads, which attributes and
-    keys of the state nobody reads; tests read nothing."""
+    """Is given every Python file, then says which names of modules and keys of a state nobody reads; tests read
+    nothing."""
 
     def __init__(self) -> None:
-        self._signatures: dict[str, list[Signature]] = {}
-        self._handed: list[tuple[str, tuple[tuple[int | str, str], ...]]] = []
-        self._loads: Counter[str] = Counter()
-        self._keys: set[str] = set()
-        self._fields: set[str] = set()
-        self._stored: list[tuple[str, str, int]] = []
-        self._serial = False
+        self._functions: set[str] = set()
+        self._loaded: set[str] = set()
         self._globals: list[tuple[str, str, int]] = []
+        self._keys: set[str] = set()
         self._whole = set[tuple[str, str]]()
         self._returning = set(_INVOKING) | {_STATE}
         self._invoked = False
 
     def take(self, module: Module) -> None:
         """Look at a file that ships."""
-        for function, _ in module.functions():
-            own = [one.arg for one in parameters(function)]
-            open_ones = {name for name in own if name not in module.mentions[function].read}
-            known = not open_ones or function.decorator_list or is_stub(function)
-            unread = frozenset[str]() if known else _unread(function, open_ones)
-            self._signatures.setdefault(function.name, []).append(Signature(tuple(own), unread))
-        classes = [one for one, _ in module.classes()]
+        functions = [one for one, _ in module.functions()]
+        self._functions.update(one.name for one in functions)
         runs = any(word in module.source.text for word in _RUNNING)
         asked, states = (_asked(module), _states(module)) if runs else (set[int](), {})
-        for body in (module.tree, *(one for one, _ in module.functions()), *classes):
-            self._take_body(module, body, states.get(body if isinstance(body, Function) else None, {}), asked)
-        for one in classes:
-            if all(last_name(base) in _PLAIN_BASES for base in one.bases):
-                self._fields |= _fields_of(one)
+        for body in (module.tree, *functions, *(one for one, _ in module.classes())):
+            self._take_body(body, states.get(body if isinstance(body, Function) else None, {}), asked)
         for stmt in module.tree.body:
             match stmt:
                 case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call()) if not name.startswith("__"):
                     self._globals.append((name, module.source.path, stmt.lineno))
 
-    def _take_body(
-        self, module: Module, body: ast.AST, sources: Mapping[str, set[str]], asked: Container[int]
-    ) -> None:  # fmt: skip
-        loads = self._loads
+    def _take_body(self, body: ast.AST, sources: Mapping[str, set[str]], asked: Container[int]) -> None:
         for node in inside(body):
-            kind = type(node)
-            if isinstance(node, ast.Name):
-                loads[node.id] += type(node.ctx) is ast.Load
-            elif kind in _HEARD:
-                self._hear(node)
-            if kind not in _TAKEN or isinstance(body, ast.ClassDef):
+            self._hear(node)
+            if isinstance(body, ast.ClassDef):
                 continue
             match node:
-                case ast.Call(func=func, args=args, keywords=keywords):
+                case ast.Call(func=func, args=args):
                     name = last_name(func)
-                    if isinstance(func, ast.Name):
-                        given = [(at, one.id) for at, one in enumerate(args) if isinstance(one, ast.Name)]
-                        named = [(str(one.arg), one.value.id) for one in keywords if isinstance(one.value, ast.Name)]
-                        self._handed.append((name, (*given, *named)))
-                    elif isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and name in _WHOLE:
+                    if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and name in _WHOLE:
                         self._take_whole(sources.get(func.value.id, ()), "*")
                     self._take_whole(_INVOKING if name in _STREAMING else (), "*")
                     for one in args:
@@ -273,8 +177,6 @@ class LossReader:
                     self._take_whole(sources.get(name, ()), "*")
                 case ast.Return(value=ast.expr() as value) if isinstance(body, Function) and _is_run(value, asked):
                     self._returning.add(body.name)
-                case ast.Assign(targets=[ast.Attribute(attr=attr)], value=value) if _is_made(value):
-                    self._stored.append((attr, module.source.path, node.lineno))
 
     def _take_whole(self, sources: Iterable[str], target: str) -> None:
         """Somebody is given the whole of what came from one of these functions."""
@@ -283,15 +185,15 @@ class LossReader:
 
     def _hear(self, node: ast.AST) -> None:
         match node:
+            case ast.Name(id=name, ctx=ast.Load()):
+                self._loaded.add(name)
             case ast.Attribute(attr=attr, ctx=ast.Load()):
                 self._keys.add(attr)
-                self._serial = self._serial or attr in _SERIAL
                 self._invoked = self._invoked or attr in _INVOKING
             case ast.Subscript(slice=ast.Constant(value=str(key)), ctx=ast.Load()):
                 self._keys.add(key)
-            case ast.Call(func=func, args=args):
+            case ast.Call(args=args):
                 self._keys.update(_texts(args))
-                self._serial = self._serial or last_name(func) in _SERIAL
             case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts):
                 self._keys.update(_texts(parts))
             case ast.MatchMapping(keys=keys):
@@ -299,53 +201,22 @@ class LossReader:
             case ast.Compare(left=left, comparators=others):
                 self._keys.update(_texts((left, *others)))
 
-    def swallowed(self) -> set[str]:
-        """Names that are read only to be handed to parameters that nobody reads."""
-        lost: Counter[str] = Counter()
-        for function, given in self._handed:
-            known = self._signatures.get(function, [])
-            for at, name in given if len(known) == 1 else ():
-                own = known[0].given
-                parameter = at if isinstance(at, str) else own[at] if at < len(own) else ""
-                lost[name] += parameter in known[0].unread
-        return {name for name, count in lost.items() if count and count == self._loads[name]}
-
     def unread_names(self) -> Iterator[tuple[str, str, int]]:
         """Names that a module gives a computed value, and that no code reads: name, path and line."""
-        yield from (one for one in self._globals if not self._loads[one[0]] and one[0] not in self._keys)
-
-    def unread_fields(self) -> Iterator[tuple[str, str, int]]:
-        """Attributes of the code's own classes that are computed and that no code reads: name, path and line."""
-        if not self._serial:
-            yield from (one for one in self._stored if one[0] in self._fields and one[0] not in self._keys)
+        yield from (one for one in self._globals if one[0] not in self._loaded | self._keys)
 
     def reads(self, key: str) -> bool:
         """Whether code reads this key of a state, or may do so with a whole state."""
         taken = {target for source, target in self._whole if source in self._returning}
-        return key in self._keys or not self._invoked or not taken <= self._signatures.keys()
+        return key in self._keys or not self._invoked or not taken <= self._functions
 
 
 _RUNNING: Final = ("invoke", "state", "State", "stream", "batch")
 """A file without any of these words neither runs a graph nor holds its state."""
-_TAKEN: Final = frozenset((ast.Call, ast.FormattedValue, ast.keyword, ast.Return, ast.Assign))
-_HEARD: Final = frozenset((
-    ast.Attribute, ast.Subscript, ast.Call, ast.List, ast.Tuple, ast.Set, ast.MatchMapping, ast.Compare,
-))  # fmt: skip
-_PLAIN_BASES: Final = frozenset(("BaseModel", "TypedDict", "NamedTuple", "object", "ABC", "Generic", "Protocol"))
-_SERIAL: Final = frozenset((
-    "asdict", "astuple", "model_dump", "model_dump_json", "vars", "__dict__", "to_dict", "pickle", "getattr", "attrs",
-    "render", "TypeAdapter", "jsonable_encoder",
-))  # fmt: skip
-"""Ways to read every field of an object."""
 
 
 def _texts(parts: Iterable[ast.AST]) -> Iterator[str]:
     yield from (one.value for one in parts if isinstance(one, ast.Constant) and isinstance(one.value, str))
-
-
-def _is_made(value: ast.expr) -> bool:
-    made = (ast.Call, ast.BinOp, ast.Compare, ast.ListComp, ast.DictComp)
-    return any(isinstance(node, made) for node in walk(value))
 
 
 def _is_run(value: ast.AST, asked: Container[int]) -> bool:
@@ -374,19 +245,3 @@ def _states(module: Module) -> dict[Function | None, dict[str, set[str]]]:
 def _asked(module: Module) -> set[int]:
     """The calls that ask a model."""
     return {id(one.call) for several in questions(module).values() for one in several}
-
-
-def _unread(function: Function, given: set[str]) -> frozenset[str]:
-    """Those of the ``given`` parameters of a function that its body never reads, nor a function within it."""
-    read = {node.id for node in walk(*function.body) if isinstance(node, ast.Name)}
-    seen_through = not read.isdisjoint(("locals", "vars", "super"))
-    return frozenset() if seen_through else frozenset(given - read - {"self", "cls"})
-
-
-def _fields_of(one: ast.ClassDef) -> set[str]:
-    """The attributes that a class gives its objects."""
-    own = {stmt.target.id for stmt in one.body if isinstance(stmt, ast.AnnAssign) and isinstance(stmt.target, ast.Name)}
-    for node in walk(one):
-        if type(node) is ast.Attribute and type(node.ctx) is ast.Store and last_name(node.value) == "self":
-            own.add(node.attr)
-    return own

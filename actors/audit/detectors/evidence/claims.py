@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Literal, NamedTuple
 
 from pmagent.actors.audit.cross_reference import cross_reference
+from pmagent.actors.audit.detectors.evidence.care import care
 from pmagent.actors.audit.detectors.evidence.repo import absence, absence_of
 from pmagent.actors.audit.detectors.evidence.report import absent, cross_references, document, graded, readable
 from pmagent.actors.audit.detectors.evidence.text import counted, evidence, joined
@@ -31,8 +32,8 @@ LOOKED_UP: Final = 0.65
 """An absence that is less sure than this contradicts nobody."""
 CONTRADICTED_MAX: Final = 20
 EXPLANATIONS: Final = 4
-"""So many explanations are looked for in a report, and one more for every ``SENTENCES_EACH`` sentences beyond the
-first."""
+"""So many explanations are looked for in a report at least, one in every so many of its first ``SENTENCES_EACH``
+sentences, and one more for every ``SENTENCES_EACH`` beyond."""
 SENTENCES_EACH: Final = 40
 FOREIGN_PATHS: Final = 4
 FOREIGN_SHARE: Final = 0.75
@@ -65,7 +66,6 @@ _ANY: Final = frozenset((
     "lines", "name", "report", "state", "message", "messages", "row", "rows",
 ))  # fmt: skip
 """Names under which code keeps anything: a sentence with the word need not be about this one."""
-_LOSING: Final = ("outcome.unused", "state.parallel_writes")
 _BY_USE: Final = ("justice", "judges", "output", "agent")
 """Families of goals that are met only by what runs and is used."""
 _CHANCE: Final = 3
@@ -110,6 +110,7 @@ def cross_referenced(
         found.append(_explained(survey, reading))
     if cross_references(dimension):
         found += [*paths, *said]
+    found += care(survey)
     return found[:EVIDENCE_MAX]
 
 
@@ -200,7 +201,8 @@ def _explained(survey: RepoSurvey, reading: PdfReading) -> Evidence:
     said = [one for one in reading.statements if one.goal == EXPLAINED]
     if known:
         said = [one for one in said if len(terms(one.text.split()) & known) > 1]
-    wanted = EXPLANATIONS + max(reading.sentences - SENTENCES_EACH, 0) // SENTENCES_EACH
+    first = min(reading.sentences, SENTENCES_EACH)
+    wanted = max(EXPLANATIONS, -(-first // EXPLANATIONS)) + (reading.sentences - first) // SENTENCES_EACH
     told = [f"page {one.line}: {one.text}" for one in said]
     where = f"page {said[0].line}" if said else document(reading)
     read = f"{counted(len(said), 'sentence')} of cause, purpose or price found, {wanted} looked for"
@@ -262,8 +264,8 @@ class Facts:
                 self._found.setdefault(one.goal, one)
         self._there = {one.goal for one in survey.findings}
         self._dead = [one for one in survey.findings if one.goal == "repo.idle"]
-        self._lost = [one for one in survey.findings if one.goal in _LOSING and one.reached]
         wasted = [one for one in survey.findings if one.goal == "outcome.unused"]
+        self._lost = [one for one in wasted if one.reached]
         self._wasted = {term(one.text.partition(" ")[0]): one for one in wasted}
         self._sure = STATEMENT_SURE * absence(survey)
 
@@ -303,7 +305,6 @@ class Facts:
             name = one.text.partition(" ")[0]
             names = {part for part in _plain(name) if len(part) > _TITLE_WORD} if name not in _ANY else set()
             counts = one.text.endswith(_UNREAD) and _COUNTS.search(statement.text)
-            counts = counts or ("loses results" in one.text and _OF_ALL.search(statement.text))
             of_name = names and names <= said and counts
             paths = re.findall(r"[\w/-]+\.[a-z]{2,5}\b", one.text) if "overwrites" in one.text else []
             if of_name or (_OF_ALL.search(statement.text) and any(path in statement.text for path in paths)):

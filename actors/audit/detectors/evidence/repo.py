@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from pmagent.actors.audit.detectors.evidence.care import care
 from pmagent.actors.audit.detectors.evidence.graphs import graph_content, graph_line
 from pmagent.actors.audit.detectors.evidence.history import history_content, span
 from pmagent.actors.audit.detectors.evidence.text import NOWHERE, counted, evidence, joined
@@ -60,6 +61,8 @@ def repo_evidence(dimension: Dimension, survey: RepoSurvey) -> list[Evidence]:
         found += [_no_matter(one) for one in items] if apart and goal not in without else items
     found += _flaws(dimension, survey)
     found += _around(of_code, survey)
+    if any(_family(goal) != "history" for goal in of_code):
+        found += care(survey)
     if "repo.term" in dimension.goals:
         found += _terms(dimension, survey)
     return found[:EVIDENCE_MAX]

@@ -23,6 +23,7 @@ from fractions import Fraction
 from typing import Final, NamedTuple
 
 from pmagent.actors.audit.clerk import Brief, NodeFailed
+from pmagent.actors.audit.detectors.evidence.care import CARE
 from pmagent.actors.audit.detectors.evidence.items import key_of
 from pmagent.actors.audit.goals import goal_id
 from pmagent.actors.audit.judges.rules.arguing import Said, against, argument, cited, favour
@@ -47,12 +48,21 @@ EXAMINED: Final = ("repo.scope", "report.scope", "images.scope", "repo.flaws")
 """Goals of what was looked at and looked for: who speaks of an absence rests on them."""
 
 
-def _points(judge: Judge, seen: Measure) -> Fraction:
+LEANS: Final = Fraction(9, 20)
+"""So far a judge leans from what was found for the criterion to how the program at large is kept: what detectors find
+and miss is a sample, and a small one. What a flaw costs that was found is no matter of leaning."""
+
+
+def _there(judge: Judge, seen: Measure) -> Fraction:
     if judge == "Prosecutor":
-        return SCORE_MAX - 4 * (1 - seen.kept) - seen.damage * Fraction(5, 4)
+        return SCORE_MAX - 4 * (1 - seen.kept)
     if judge == "Defense":
-        return SCORE_MIN + 4 * seen.shown - seen.worst / 2
-    return 1 + 4 * seen.placed - seen.damage + (seen.shape - SOUND if seen.shape is not None else 0)
+        return SCORE_MIN + 4 * seen.shown
+    return 1 + 4 * seen.placed + (seen.shape - SOUND if seen.shape is not None else 0)
+
+
+def _charged(judge: Judge, seen: Measure) -> Fraction:
+    return {"Prosecutor": seen.damage * Fraction(5, 4), "Defense": seen.worst / 2, "TechLead": seen.damage}[judge]
 
 
 def opinion(brief: Brief) -> JudicialOpinion:
@@ -65,7 +75,7 @@ def opinion(brief: Brief) -> JudicialOpinion:
         raise NodeFailed("evidence", f"the evidence for {dimension.id} holds nothing that the rules can weigh")
     own = _OWN.get(brief.judge, "")
     scopes = [
-        *([around[own][0]] if own in around else []),
+        *(around[known][0] for known in (own, CARE) if known in around),
         *(key for key, one in keyed.items() if goal_id(one.goal) in EXAMINED and one.found),
     ]
     bench = _Bench(counted, scopes, {goal: share for goal, (_, share) in around.items()})
@@ -89,10 +99,12 @@ class _Bench(NamedTuple):
 
 def score(judge: Judge, seen: Measure, *, halfway: bool = False) -> int:
     """The score of a measure, rounded half up; ``halfway``: as a judge looks who has heard the others."""
-    points = _points(judge, seen)
+    there, charged = _there(judge, seen), _charged(judge, seen)
     if halfway:
-        points = (points + 1 + 4 * seen.kept - seen.damage) / 2
-    return max(SCORE_MIN, min(SCORE_MAX, half_up(points), seen.limits.get(judge, SCORE_MAX)))
+        there, charged = (there + SCORE_MIN + 4 * seen.kept) / 2, (charged + seen.damage) / 2
+    if seen.care is not None:
+        there += LEANS * (SCORE_MIN + 4 * seen.care - there)
+    return max(SCORE_MIN, min(SCORE_MAX, half_up(there - charged), seen.limits.get(judge, SCORE_MAX)))
 
 
 def _first(judge: Judge, bench: _Bench) -> Said:

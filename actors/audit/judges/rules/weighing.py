@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Final, NamedTuple
 
+from pmagent.actors.audit.detectors.evidence.care import CARE
 from pmagent.actors.audit.goals import GOALS, Goal, goal_id
 from pmagent.actors.audit.rubric import Dimension
 from pmagent.actors.audit.rubric_words import means
@@ -21,7 +22,8 @@ from pmagent.contracts.audit import Evidence, Judge
 NAMED: Final = 4
 """Weight of what the success pattern names, or the rubric lists among its goals."""
 MEANT: Final = 2
-"""Weight of what only the instruction or the failure pattern names."""
+"""Weight of what only the instruction or the failure pattern names; half of it where it is missing: it was looked for,
+and not asked for."""
 WHOLE_MAX: Final = 40
 """Most that something weighs which is met in part, by how many parts were looked for."""
 FAMILY_MAX: Final = 12
@@ -42,7 +44,7 @@ _NAMED_FLAW: Final = Fraction(1)
 _OTHER_FLAW: Final = Fraction(1, 2)
 _GRADED: Final = ("report.explained", "report.verified", "report.supported", "project.types")
 """Assets that are met in part; by how much stands behind the goal."""
-_OF_ALL: Final = ("report.scanty", "report.foreign", "repo.unreadable")
+_OF_ALL: Final = ("report.scanty", "report.foreign", "report.hallucinated", "report.contradicted", "repo.unreadable")
 """Flaws of the whole report or repository, whatever a rubric says of them."""
 TESTED: Final = "repo.tested"
 STRUCTURE: Final = "repo.structure"
@@ -75,8 +77,8 @@ class Measure(NamedTuple):
     missing; ``shown``, for the Defense: how much is there, where what is not surely missing counts half, and tests bear
     out what is there by its existence alone; ``placed``, for the Tech Lead: how much can be pointed at, and ``shape``:
     how well the files are built in which it stands; ``tested``: how many of these files tests import (None: nobody
-    knows). All from 0 to 1. ``damage``: points that flaws
-    cost, ``worst`` those of the gravest. ``limits``: highest score of each judge."""
+    knows); ``care``: how much speaks for the program at large (None: nobody knows). All from 0 to 1. ``damage``: points
+    that flaws cost, ``worst`` those of the gravest. ``limits``: highest score of each judge."""
 
     kept: Fraction
     shown: Fraction
@@ -86,6 +88,7 @@ class Measure(NamedTuple):
     worst: Fraction
     damage: Fraction
     limits: dict[Judge, int]
+    care: Fraction | None
 
 
 def items(dimension: Dimension, keyed: Iterable[tuple[str, Evidence]], *, tested: bool) -> list[Item]:
@@ -115,6 +118,7 @@ def measure(counted: Sequence[Item], around: Mapping[str, Fraction]) -> Measure:
         worst=max((one.sure * one.weight for one in flaws), default=Fraction(0)),
         damage=sum((_cost(flaws, goal) for goal in sorted({one.goal.id for one in flaws})), Fraction(0)),
         limits=_lowest(one.limits for one in counted),
+        care=around.get(CARE),
     )
 
 
@@ -122,7 +126,7 @@ def surroundings(keyed: Iterable[tuple[str, Evidence]]) -> dict[str, tuple[str, 
     """Knowledge of the files around the findings, by goal: the key of the evidence, and the share."""
     told: dict[str, tuple[str, Fraction]] = {}
     for key, one in keyed:
-        part = _PART.search(one.goal) if goal_id(one.goal) in (TESTED, STRUCTURE) and one.found else None
+        part = _PART.search(one.goal) if goal_id(one.goal) in (TESTED, STRUCTURE, CARE) and one.found else None
         if part and int(part[2]):
             share = Fraction(min(int(part[1]), int(part[2])), int(part[2]))
             known = told.setdefault(goal_id(one.goal), (key, share))
@@ -164,7 +168,7 @@ def _item(dimension: Dimension, key: str, evidence: Evidence) -> Item | None:
         placed=_PLACE.fullmatch(evidence.location) is not None,
         where=evidence.location,
         weight=Fraction(min(int(graded[2]), WHOLE_MAX)) if graded and goal.id.startswith("report.")
-        else _weight(dimension, goal, named=named),
+        else _weight(dimension, goal, named=named) * (1 if named or evidence.found else HALF),
         limits=tuple(limits.items()),
         unread=unread,
         part=Fraction(int(graded[1]), int(graded[2])) if graded and int(graded[2]) else Fraction(1),
