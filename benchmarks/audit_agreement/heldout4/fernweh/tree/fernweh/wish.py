@@ -10,6 +10,7 @@ from typing import Any
 from langchain_core.exceptions import OutputParserException
 from langchain_core.messages import HumanMessage, SystemMessage
 from langchain_openai import ChatOpenAI
+from openai import OpenAIError
 from pydantic import ValidationError
 
 from .state import Wish
@@ -37,6 +38,8 @@ def read(texts: list[str], today: date) -> Wish:
         except (ValidationError, OutputParserException) as error:
             messages.append(HumanMessage(f"This does not fit the form: {error}. Fill it in again."))
             continue
+        except OpenAIError as error:
+            raise Unreadable(f"the model does not answer: {error}") from error
         if isinstance(wish, Wish):
             return wish
     raise Unreadable(f"no valid wish after {TRIES} tries")

@@ -1,9 +1,11 @@
 """The two places where a model is asked."""
 
+import sys
 from typing import TypeVar
 
 from langchain_core.exceptions import OutputParserException
 from langchain_openai import ChatOpenAI
+from openai import OpenAIError
 from pydantic import BaseModel, ValidationError
 
 from .archive import ArchiveError, look_up
@@ -36,6 +38,9 @@ async def asked(form: type[Form], prompt: str, tries: int = 2) -> Form | None:
         except (ValidationError, OutputParserException) as error:
             prompt += f"\n\nYour last answer did not fit: {str(error)[:300]}"
             continue
+        except OpenAIError as error:
+            print(f"randnotiz: the model does not answer: {error}", file=sys.stderr)
+            return None
         if isinstance(answer, form):
             return answer
     return None
