@@ -1,10 +1,12 @@
 """The judges. Each has a creed of its own and sees only exhibits."""
 
 import os
+import sys
 
 from langchain_core.exceptions import OutputParserException
 from langchain_core.messages import HumanMessage, SystemMessage
 from langchain_openai import ChatOpenAI
+from openai import OpenAIError
 from pydantic import ValidationError
 
 from .state import Finding, Hearing, Opinion
@@ -39,6 +41,9 @@ def hear(hearing: Hearing) -> dict:
         except (ValidationError, OutputParserException) as wrong:
             messages.append(HumanMessage(f"That did not fit the form: {wrong}"))
             continue
+        except OpenAIError as error:  # the client has tried again by itself
+            print(f"assize: {hearing['judge']} on {criterion.id}: {error}", file=sys.stderr)
+            break
         if finding is None or not set(finding.cites) <= known:
             messages.append(HumanMessage("Fill in the form and cite only exhibits from the list."))
             continue
