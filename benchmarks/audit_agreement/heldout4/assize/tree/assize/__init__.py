@@ -1,0 +1,1 @@
+"""assize: a small court for repositories."""

@@ -1,0 +1,1 @@
+"""The first desk of a law clinic."""
