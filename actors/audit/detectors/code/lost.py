@@ -230,74 +230,69 @@ class LossReader:
             known = not open_ones or function.decorator_list or is_stub(function)
             unread = frozenset[str]() if known else _unread(function, open_ones)
             self._signatures.setdefault(function.name, []).append(Signature(tuple(own), unread))
-        classes = [one for one, _ in module.classes()]
-        runs = any(word in module.source.text for word in _RUNNING)
-        asked, states = (_asked(module), _states(module)) if runs else (set[int](), {})
-        for body in (module.tree, *(one for one, _ in module.functions()), *classes):
-            self._take_body(module, body, states.get(body if isinstance(body, Function) else None, {}), asked)
-        for one in classes:
+        for heard in module.mentions.values():
+            self._loads.update(heard.loads)
+            self._keys |= heard.attributes
+            self._invoked = self._invoked or not heard.attributes.isdisjoint(_INVOKING)
+            self._serial = self._serial or not heard.attributes.isdisjoint(_SERIAL)
+        self._keys |= module.texts
+        self._serial = self._serial or any(last_name(call.func) in _SERIAL for call, _ in calls_of(module, _SERIAL))
+        self._take_calls(module)
+        for site in module.sites(ast.Assign):
+            match site.node:
+                case ast.Assign(targets=[ast.Attribute(attr=attr)], value=value) if _is_made(value):
+                    if not isinstance(_body(site), ast.ClassDef):
+                        self._stored.append((attr, module.source.path, site.line))
+        for one, _ in module.classes():
             if all(last_name(base) in _PLAIN_BASES for base in one.bases):
-                self._fields |= _fields_of(one)
+                self._fields |= _fields_of(module, one)
         for stmt in module.tree.body:
             match stmt:
                 case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call()) if not name.startswith("__"):
                     self._globals.append((name, module.source.path, stmt.lineno))
+        if any(word in module.source.text for word in _RUNNING):
+            self._take_states(module)
 
-    def _take_body(
-        self, module: Module, body: ast.AST, sources: Mapping[str, set[str]], asked: Container[int]
-    ) -> None:  # fmt: skip
-        loads = self._loads
-        for node in inside(body):
-            kind = type(node)
-            if isinstance(node, ast.Name):
-                loads[node.id] += type(node.ctx) is ast.Load
-            elif kind in _HEARD:
-                self._hear(node)
-            if kind not in _TAKEN or isinstance(body, ast.ClassDef):
+    def _take_calls(self, module: Module) -> None:
+        """The names that functions are given."""
+        for call, site in module.calls():
+            if type(call.func) is ast.Name:
+                given = [(at, one.id) for at, one in enumerate(call.args) if type(one) is ast.Name]
+                given += [(str(one.arg), one.value.id) for one in call.keywords if type(one.value) is ast.Name]
+                if given and not isinstance(_body(site), ast.ClassDef):
+                    self._handed.append((call.func.id, tuple(given)))
+
+    def _take_states(self, module: Module) -> None:
+        """What becomes of what a run gave back, and of the state that a node is given."""
+        asked, states = _asked(module), _states(module)
+        for site in module.sites(ast.Call, ast.FormattedValue, ast.Return):
+            body = _body(site)
+            if isinstance(body, ast.ClassDef):
                 continue
-            match node:
+            sources: Mapping[str, set[str]] = states.get(body, {})
+            match site.node:
                 case ast.Call(func=func, args=args, keywords=keywords):
                     name = last_name(func)
-                    if isinstance(func, ast.Name):
-                        given = [(at, one.id) for at, one in enumerate(args) if isinstance(one, ast.Name)]
-                        named = [(str(one.arg), one.value.id) for one in keywords if isinstance(one.value, ast.Name)]
-                        self._handed.append((name, (*given, *named)))
-                    elif isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and name in _WHOLE:
+                    if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and name in _WHOLE:
                         self._take_whole(sources.get(func.value.id, ()), "*")
                     self._take_whole(_INVOKING if name in _STREAMING else (), "*")
                     for one in args:
-                        held = set(sources.get(one.id, ())) if isinstance(one, ast.Name) else set[str]()
-                        held |= _INVOKING if _is_run(one, asked) else set()
-                        self._take_whole(held, name if name != "run" else "")
-                case ast.FormattedValue(value=ast.Name(id=name)) | ast.keyword(arg=None, value=ast.Name(id=name)):
+                        if isinstance(one, ast.Name):
+                            self._take_whole(sources.get(one.id, ()), name if name != "run" else "")
+                        elif _is_run(one, asked):
+                            self._take_whole(_INVOKING, name if name != "run" else "")
+                    for given in keywords:
+                        if given.arg is None and isinstance(given.value, ast.Name):
+                            self._take_whole(sources.get(given.value.id, ()), "*")
+                case ast.FormattedValue(value=ast.Name(id=name)):
                     self._take_whole(sources.get(name, ()), "*")
-                case ast.Return(value=ast.expr() as value) if isinstance(body, Function) and _is_run(value, asked):
+                case ast.Return(value=ast.expr() as value) if body is not None and _is_run(value, asked):
                     self._returning.add(body.name)
-                case ast.Assign(targets=[ast.Attribute(attr=attr)], value=value) if _is_made(value):
-                    self._stored.append((attr, module.source.path, node.lineno))
 
     def _take_whole(self, sources: Iterable[str], target: str) -> None:
         """Somebody is given the whole of what came from one of these functions."""
         if target:
             self._whole.update((source, target) for source in sources)
-
-    def _hear(self, node: ast.AST) -> None:
-        match node:
-            case ast.Attribute(attr=attr, ctx=ast.Load()):
-                self._keys.add(attr)
-                self._serial = self._serial or attr in _SERIAL
-                self._invoked = self._invoked or attr in _INVOKING
-            case ast.Subscript(slice=ast.Constant(value=str(key)), ctx=ast.Load()):
-                self._keys.add(key)
-            case ast.Call(func=func, args=args):
-                self._keys.update(_texts(args))
-                self._serial = self._serial or last_name(func) in _SERIAL
-            case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts):
-                self._keys.update(_texts(parts))
-            case ast.MatchMapping(keys=keys):
-                self._keys.update(_texts(keys))
-            case ast.Compare(left=left, comparators=others):
-                self._keys.update(_texts((left, *others)))
 
     def swallowed(self) -> set[str]:
         """Names that are read only to be handed to parameters that nobody reads."""
@@ -327,10 +322,6 @@ class LossReader:
 
 _RUNNING: Final = ("invoke", "state", "State", "stream", "batch")
 """A file without any of these words neither runs a graph nor holds its state."""
-_TAKEN: Final = frozenset((ast.Call, ast.FormattedValue, ast.keyword, ast.Return, ast.Assign))
-_HEARD: Final = frozenset((
-    ast.Attribute, ast.Subscript, ast.Call, ast.List, ast.Tuple, ast.Set, ast.MatchMapping, ast.Compare,
-))  # fmt: skip
 _PLAIN_BASES: Final = frozenset(("BaseModel", "TypedDict", "NamedTuple", "object", "ABC", "Generic", "Protocol"))
 _SERIAL: Final = frozenset((
     "asdict", "astuple", "model_dump", "model_dump_json", "vars", "__dict__", "to_dict", "pickle", "getattr", "attrs",
@@ -339,8 +330,16 @@ _SERIAL: Final = frozenset((
 """Ways to read every field of an object."""
 
 
-def _texts(parts: Iterable[ast.AST]) -> Iterator[str]:
-    yield from (one.value for one in parts if isinstance(one, ast.Constant) and isinstance(one.value, str))
+def _body(site: Site) -> Function | ast.ClassDef | None:
+    """The function or class of which something is a part, decorators, defaults and bases included; None: the module."""
+    if site.frame is not None and isinstance(site.frame.stmt, Function | ast.ClassDef):
+        return site.frame.stmt
+    scope: Scope | None = site.scope
+    while scope is not None:
+        if isinstance(scope.node, Function | ast.ClassDef):
+            return scope.node
+        scope = scope.parent
+    return None
 
 
 def _is_made(value: ast.expr) -> bool:
@@ -383,10 +382,10 @@ def _unread(function: Function, given: set[str]) -> frozenset[str]:
     return frozenset() if seen_through else frozenset(given - read - {"self", "cls"})
 
 
-def _fields_of(one: ast.ClassDef) -> set[str]:
+def _fields_of(module: Module, one: ast.ClassDef) -> set[str]:
     """The attributes that a class gives its objects."""
     own = {stmt.target.id for stmt in one.body if isinstance(stmt, ast.AnnAssign) and isinstance(stmt.target, ast.Name)}
-    for node in walk(one):
-        if type(node) is ast.Attribute and type(node.ctx) is ast.Store and last_name(node.value) == "self":
+    for node in module.stored:
+        if one.lineno <= node.lineno <= (one.end_lineno or 0) and last_name(node.value) == "self":
             own.add(node.attr)
     return own

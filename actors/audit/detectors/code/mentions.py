@@ -20,34 +20,19 @@ SAYING: Final = _WITH_BLOCKS | {ast.keyword, ast.BinOp}
 
 
 class Mentions:
-    """The words of a function's body and annotations, or of a module's own statements: the names that they ``read``; in
-    ``names`` also attributes, and of short texts what may be a name; in ``said`` names that they give, keywords, and
-    numbers. ``rewrites``: a name may be given a value twice in a row."""
+    """The words of a function's body and annotations, or of a module's own statements: the names that they ``read``
+    (``loads``: as often as they do); in ``names`` ``attributes`` that are read, and of short texts what may be a name;
+    in ``said`` names that they give, keywords, and numbers. ``rewrites``: a name may be given a value twice in a row."""
 
-    __slots__ = ("names", "read", "rewrites", "said")
+    __slots__ = ("attributes", "loads", "names", "read", "rewrites", "said")
 
     def __init__(self) -> None:
+        self.attributes: set[str] = set()
+        self.loads: list[str] = []
         self.names: set[str] = set()
         self.read: set[str] = set()
         self.said: set[str] = set()
         self.rewrites = False
-
-    def leaves(self, nodes: Sequence[Any]) -> list[ast.AST]:
-        """Hear the names, attributes and constants among ``nodes``; the others, the last one first."""
-        others = []
-        for one in reversed(nodes):
-            node, kind = one, type(one)
-            while kind is ast.Attribute:  # a third of all nodes, and of them only the names count
-                (self.names if type(node.ctx) is ast.Load else self.said).add(node.attr)
-                node = node.value
-                kind = type(node)
-            if kind is ast.Name:
-                (self.read if type(node.ctx) is ast.Load else self.said).add(node.id)
-            elif kind is ast.Constant:
-                self._constant(node.value)
-            else:
-                others.append(node)
-        return others
 
     def hear(self, node: Any) -> None:
         """Hear what a node itself says, one of ``SAYING``."""
@@ -66,7 +51,8 @@ class Mentions:
             blocks = (getattr(node, name, None) for name in ("body", "orelse", "finalbody"))
             self.rewrites = any(rewrites(block) for block in blocks if block)
 
-    def _constant(self, value: Any) -> None:
+    def constant(self, value: Any) -> None:
+        """Hear a constant."""
         kind = type(value)
         if kind is str:
             if value.isidentifier() and value.isascii():

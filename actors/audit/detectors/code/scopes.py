@@ -21,7 +21,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 _NEW_LINE: Final = re.compile(r"\r\n|\r|\n")
 _KEPT: Final = (
     ast.Call, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign, ast.ExceptHandler,
-    ast.Subscript, ast.Dict, ast.Tuple, ast.Return, ast.Raise,
+    ast.Subscript, ast.Dict, ast.Tuple, ast.Return, ast.Raise, ast.FormattedValue,
 )  # fmt: skip
 
 
@@ -138,13 +138,14 @@ class Site(NamedTuple):
         return iter(()) if self.frame is None else self.frame.outward()
 
 
-_Group = tuple[list[ast.AST], Scope, "Frame | None", str, Mentions]
+_Group = tuple[list[Any], Scope, "Frame | None", "Frame | None", str, Mentions]
 
 
 class Module:
     """A source that parsed, walked once. ``mentions``: of it and of each function; ``stars``: modules that it imports
-    everything from; ``additions``: where something is put into the list of a name; ``memo``, ``called``, ``attributes``
-    and ``results``: what was found out once for all detectors."""
+    everything from; ``additions``: where something is put into the list of a name; ``stored``: attributes that are
+    given a value; ``texts``: constant ones that may be keys; ``memo``, ``called``, ``attributes`` and ``results``: what
+    was found out once for all detectors."""
 
     def __init__(self, source: Source, tree: ast.Module) -> None:
         self.source = source
@@ -153,6 +154,8 @@ class Module:
         self.scopes: dict[ast.AST, Scope] = {tree: self.scope}
         self.mentions: dict[ast.AST, Mentions] = {tree: Mentions()}
         self.stars: list[str] = []
+        self.stored: list[ast.Attribute] = []
+        self.texts: set[str] = set()
         self.imported: set[str] = set()
         self.lines = _NEW_LINE.split(source.text) if "\r" in source.text else source.text.split("\n")
         self.memo: dict[str, frozenset[str]] = {}
@@ -243,37 +246,76 @@ def release(source: Source) -> None:
 
 def _walk(module: Module, sites: dict[type[ast.AST], list[Site]]) -> None:
     """Visit every node once, in the order in which they stand; what waits is kept in groups that have the rest in
-    common."""
-    groups: list[_Group] = [([module.tree], module.scope, None, "", module.mentions[module.tree])]
+    common. ``around`` is the statement that those of a group are part of, ``frame`` the one that is being visited."""
+    calls, stored, texts = sites[ast.Call], module.stored.append, module.texts.add
+    groups: list[_Group] = [([module.tree], module.scope, None, None, "", module.mentions[module.tree])]
     while groups:
-        todo, scope, frame, field, heard = groups.pop()
+        todo, scope, around, frame, field, heard = groups.pop()
+        attribute, read, said = heard.attributes.add, heard.loads.append, heard.said.add
         while todo:
             node = todo.pop()
             kind = type(node)
-            if kind not in _SPECIAL:
-                todo += heard.leaves(below(node))
-                continue
-            if kind in STATEMENTS and isinstance(node, ast.stmt):
-                groups.append((todo, scope, frame, field, heard))
-                todo, frame = [], Frame(node, field, frame)
-            if kind in sites:
-                sites[kind].append(Site(node, scope, frame))
-            if (bind := _BINDERS.get(kind)) is not None:
-                bind(module, node, scope)
-            if kind in SAYING:
-                heard.hear(node)
-            if kind in FIELD_BY_FIELD:
-                groups.append((todo, scope, frame, field, heard))
-                groups += _parts(module, node, scope, frame, field, heard)
-                break
-            todo += heard.leaves(below(node))
+            while kind is ast.Attribute:
+                if type(node.ctx) is ast.Load:
+                    attribute(node.attr)
+                else:
+                    said(node.attr)
+                    if type(node.ctx) is ast.Store:
+                        stored(node)
+                node = node.value
+                kind = type(node)
+            if kind is ast.Name:
+                (read if type(node.ctx) is ast.Load else said)(node.id)
+            elif kind is ast.Constant:
+                heard.constant(node.value)
+            elif kind is ast.Call:
+                calls.append(_made(Site, (node, scope, frame)))
+                for one in node.args:
+                    if type(one) is ast.Constant and type(one.value) is str:
+                        texts(one.value)
+                for given in reversed(node.keywords):
+                    if given.arg:
+                        said(given.arg)
+                    todo.append(given.value)
+                todo += node.args[::-1]
+                todo.append(node.func)
+            elif kind not in _SPECIAL:
+                todo += below(node)[::-1]
+            else:
+                if kind in STATEMENTS:
+                    frame = _made(Frame, (node, field, around))
+                elif kind in _WITH_STATEMENTS:
+                    frame = around
+                if kind in sites:
+                    sites[kind].append(_made(Site, (node, scope, frame)))
+                if kind in _TEXTS:
+                    for one in _TEXTS[kind](node):
+                        if type(one) is ast.Constant and type(one.value) is str:
+                            texts(one.value)
+                if kind in _BINDERS:
+                    _BINDERS[kind](module, node, scope)
+                if kind in SAYING:
+                    heard.hear(node)
+                if kind in FIELD_BY_FIELD:
+                    groups.append((todo, scope, around, frame, field, heard))
+                    groups += _parts(module, node, scope, frame, field, heard)
+                    break
+                todo += below(node)[::-1]
+    for heard in module.mentions.values():
+        heard.names |= heard.attributes
+        heard.read.update(heard.loads)
+
+
+_made: Final = tuple.__new__
+"""Makes a named tuple of its fields in a third of the time that its own class takes."""
 
 
 def _parts(
     module: Module, node: Any, scope: Scope, frame: Frame | None, field: str, heard: Mentions
 ) -> Iterator[_Group]:
     """The parts of a node of which it matters in which field something stands, the last one first. A function's
-    decorators and defaults are run with the module, its annotations are its own."""
+    decorators and defaults are run with the module, its annotations are its own. ``frame``: the node's own, or the
+    one around an expression."""
     inner, own, kind = scope, heard, type(node)
     if kind in _SCOPES:
         inner = module.scopes[node] = Scope(node, scope)
@@ -289,15 +331,18 @@ def _parts(
         if name == "args" and kind in _FUNCTIONS:
             for given in reversed(value._fields):
                 by = heard if given in ("defaults", "kw_defaults") else own
-                yield by.leaves(_listed(getattr(value, given))), scope, frame, name, by
+                if part := _reversed(getattr(value, given)):
+                    yield part, scope, frame, frame, name, by
         elif value:
             by = own if name in ("body", "returns") else heard
-            part = field if kind is ast.Lambda else name
-            yield by.leaves(_listed(value)), inner if name == "body" else scope, frame, part, by
+            inside = inner if name == "body" else scope
+            yield _reversed(value), inside, frame, frame, field if kind is ast.Lambda else name, by
 
 
-def _listed(value: Any) -> list[Any]:
-    return [one for one in value if one is not None] if type(value) is list else [value] if value is not None else []
+def _reversed(value: Any) -> list[Any]:
+    if type(value) is list:
+        return [one for one in reversed(value) if one is not None]
+    return [value] if value is not None else []
 
 
 _FUNCTIONS: Final = frozenset((ast.FunctionDef, ast.AsyncFunctionDef))
@@ -418,5 +463,14 @@ _BINDERS: Final[dict[type[ast.AST], Callable[[Module, ast.AST, Scope], None]]] =
     ast.withitem: _bind_with,
 }
 """How each kind of node gives names a meaning."""
-_SPECIAL: Final = frozenset((*STATEMENTS, *_KEPT, *_BINDERS, *SAYING, *FIELD_BY_FIELD))
+_TEXTS: Final[dict[type[ast.AST], Callable[[Any], Sequence[Any]]]] = {
+    **dict.fromkeys((ast.List, ast.Tuple, ast.Set), attrgetter("elts")),
+    ast.Compare: below,
+    ast.MatchMapping: attrgetter("keys"),
+    ast.Subscript: lambda node: (node.slice,) if type(node.ctx) is ast.Load else (),
+}
+"""Among which nodes of a node, beside a call's arguments, texts may be keys."""
+_WITH_STATEMENTS: Final = frozenset((ast.ExceptHandler, ast.match_case))
+"""Kinds of nodes that hold statements, and are none."""
+_SPECIAL: Final = frozenset((*STATEMENTS, *_KEPT, *_BINDERS, *_TEXTS, *SAYING, *FIELD_BY_FIELD, *_WITH_STATEMENTS))
 """Kinds of nodes of which there is more to note than what is below them."""
