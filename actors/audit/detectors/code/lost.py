@@ -27,6 +27,7 @@ from pmagent.actors.audit.detectors.code.names import (
     parameters,
     walk,
 )
+from pmagent.actors.audit.detectors.code.mentions import Mentions
 from pmagent.actors.audit.detectors.code.notes import Notes, Waiting
 from pmagent.actors.audit.detectors.code.scopes import Function, Module, Scope, Site
 from pmagent.actors.audit.detectors.code.usage import is_stub
@@ -72,7 +73,7 @@ def _repeated(module: Module, notes: Notes) -> Iterator[Waiting]:
         if function is not None and not loops and isinstance(target, ast.Constant):
             notes.signs["overwrites", function.name, ""] = ast.unparse(target)
     for call, site in module.calls():
-        if isinstance(call.func, ast.Name) and site.scope.lookup(call.func.id) is not None and _loops(site):
+        if type(call.func) is ast.Name and _loops(site) and site.scope.lookup(call.func.id) is not None:
             finding = found("outcome.unused", module, site, says="called in a loop", confidence=0.8, lines=3)
             yield Waiting((("overwrites", call.func.id, ""),), finding, "each turn overwrites {}")
 
@@ -228,7 +229,7 @@ class LossReader:
             own = [one.arg for one in parameters(function)]
             open_ones = {name for name in own if name not in module.mentions[function].read}
             known = not open_ones or function.decorator_list or is_stub(function)
-            unread = frozenset[str]() if known else _unread(function, open_ones)
+            unread = frozenset[str]() if known else _unread(function, open_ones, module.mentions[function])
             self._signatures.setdefault(function.name, []).append(Signature(tuple(own), unread))
         for heard in module.mentions.values():
             self._loads.update(heard.loads)
@@ -250,7 +251,7 @@ class LossReader:
             match stmt:
                 case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call()) if not name.startswith("__"):
                     self._globals.append((name, module.source.path, stmt.lineno))
-        if any(word in module.source.text for word in _RUNNING):
+        if module.may_name(*_RUNNING):
             self._take_states(module)
 
     def _take_calls(self, module: Module) -> None:
@@ -375,9 +376,11 @@ def _asked(module: Module) -> set[int]:
     return {id(one.call) for several in questions(module).values() for one in several}
 
 
-def _unread(function: Function, given: set[str]) -> frozenset[str]:
-    """Those of the ``given`` parameters of a function that its body never reads, nor a function within it."""
-    read = {node.id for node in walk(*function.body) if isinstance(node, ast.Name)}
+def _unread(function: Function, given: set[str], heard: Mentions) -> frozenset[str]:
+    """Those of the ``given`` parameters of a function that its body never names, nor a function within it."""
+    read = heard.read
+    if heard.nested or not given.isdisjoint(heard.said):
+        read = {node.id for node in walk(*function.body) if isinstance(node, ast.Name)}
     seen_through = not read.isdisjoint(("locals", "vars", "super"))
     return frozenset() if seen_through else frozenset(given - read - {"self", "cls"})
 

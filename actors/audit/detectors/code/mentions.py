@@ -22,9 +22,10 @@ SAYING: Final = _WITH_BLOCKS | {ast.keyword, ast.BinOp}
 class Mentions:
     """The words of a function's body and annotations, or of a module's own statements: the names that they ``read``
     (``loads``: as often as they do); in ``names`` ``attributes`` that are read, and of short texts what may be a name;
-    in ``said`` names that they give, keywords, and numbers. ``rewrites``: a name may be given a value twice in a row."""
+    in ``said`` names that they give, keywords, and numbers. ``rewrites``: a name may be given a value twice in a row;
+    ``nested``: there are functions within."""
 
-    __slots__ = ("attributes", "loads", "names", "read", "rewrites", "said")
+    __slots__ = ("attributes", "loads", "names", "nested", "read", "rewrites", "said")
 
     def __init__(self) -> None:
         self.attributes: set[str] = set()
@@ -33,6 +34,7 @@ class Mentions:
         self.read: set[str] = set()
         self.said: set[str] = set()
         self.rewrites = False
+        self.nested = False
 
     def hear(self, node: Any) -> None:
         """Hear what a node itself says, one of ``SAYING``."""

@@ -10,7 +10,7 @@ import ast
 import builtins
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 from pmagent.actors.audit.detectors.code.scopes import Binding, Function, Module, Scope, Site
 from pmagent.actors.audit.detectors.code.tree import LEAVES, children
@@ -76,10 +76,12 @@ def by_word(module: Module, kind: type[ast.Call | ast.Subscript]) -> Indexed:
     if (kind, "words") not in module.results:
         found = module.results[kind, "words"] = Indexed()
         for number, site in enumerate(module.sites(kind)):
-            owner: ast.expr = getattr(site.node, "func" if kind is ast.Call else "value")
-            written = last_name(owner)
+            node: Any = site.node
+            owner = node.func if kind is ast.Call else node.value
+            named = type(owner) is ast.Attribute
+            written = owner.attr if named else last_name(owner)
             found.setdefault(written, []).append(number)
-            if type(owner) is not ast.Attribute or _is_self(owner.value):
+            if not named or _is_self(owner.value):
                 called_so = called(module, site.node, site) if isinstance(site.node, ast.Call) else None
                 name = dotted(module, owner, site.scope) if called_so is None else called_so
                 bound = name.rstrip("()").rpartition(".")[2].lstrip(":")

@@ -167,6 +167,11 @@ class Module:
         self._calls = [(site.node, site) for site in self._sites[ast.Call] if isinstance(site.node, ast.Call)]
         self.additions = _additions(self._sites[ast.Call])
 
+    def may_name(self, *words: str) -> bool:
+        """Whether an identifier of the file can be, or contain, one of ``words``: Python takes letters of other
+        alphabets for them."""
+        return not self.source.text.isascii() or any(word in self.source.text for word in words)
+
     def sites(self, *kinds: type[ast.AST]) -> Sequence[Site]:
         """All nodes of these kinds (calls, functions, classes, assignments …), in the order in which they stand."""
         if len(kinds) == 1:
@@ -325,6 +330,7 @@ def _parts(
         own = module.mentions[node] = Mentions()
         own.rewrites = rewrites(node.body)
         heard.rewrites = heard.rewrites or own.rewrites
+        heard.nested = True
         heard = module.mentions[module.tree]
     for name in reversed(HOLDING[kind]):
         value: Any = getattr(node, name, None)
