@@ -266,28 +266,33 @@ class LossReader:
     def _take_states(self, module: Module) -> None:
         """What becomes of what a run gave back, and of the state that a node is given."""
         asked, states = _asked(module), _states(module)
-        for site in module.sites(ast.Call, ast.FormattedValue, ast.Return):
-            body = _body(site)
-            if isinstance(body, ast.ClassDef):
-                continue
-            sources: Mapping[str, set[str]] = states.get(body, {})
-            match site.node:
-                case ast.Call(func=func, args=args, keywords=keywords):
-                    name = last_name(func)
-                    if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and name in _WHOLE:
-                        self._take_whole(sources.get(func.value.id, ()), "*")
-                    self._take_whole(_INVOKING if name in _STREAMING else (), "*")
-                    for one in args:
-                        if isinstance(one, ast.Name):
-                            self._take_whole(sources.get(one.id, ()), name if name != "run" else "")
-                        elif _is_run(one, asked):
-                            self._take_whole(_INVOKING, name if name != "run" else "")
-                    for given in keywords:
-                        if given.arg is None and isinstance(given.value, ast.Name):
-                            self._take_whole(sources.get(given.value.id, ()), "*")
-                case ast.FormattedValue(value=ast.Name(id=name)):
-                    self._take_whole(sources.get(name, ()), "*")
-                case ast.Return(value=ast.expr() as value) if body is not None and _is_run(value, asked):
+        holding = {name for names in states.values() for name in names}
+
+        def take(one: ast.AST, site: Site, target: str) -> None:
+            if type(one) is ast.Name and one.id in holding and not isinstance(body := _body(site), ast.ClassDef):
+                self._take_whole(states.get(body, {}).get(one.id, ()), target)
+
+        for call, site in module.calls():
+            name = last_name(call.func)
+            target = name if name != "run" else ""
+            if name in _WHOLE and type(call.func) is ast.Attribute:
+                take(call.func.value, site, "*")
+            if name in _STREAMING and not isinstance(_body(site), ast.ClassDef):
+                self._take_whole(_INVOKING, "*")
+            for one in call.args:
+                if type(one) is ast.Name:
+                    take(one, site, target)
+                elif _is_run(one, asked) and not isinstance(_body(site), ast.ClassDef):
+                    self._take_whole(_INVOKING, target)
+            for given in call.keywords:
+                if given.arg is None:
+                    take(given.value, site, "*")
+        for site in module.sites(ast.FormattedValue):
+            take(site.node.value, site, "*")
+        for site in module.sites(ast.Return):
+            if site.node.value is not None and _is_run(site.node.value, asked):
+                body = _body(site)
+                if isinstance(body, Function):
                     self._returning.add(body.name)
 
     def _take_whole(self, sources: Iterable[str], target: str) -> None:

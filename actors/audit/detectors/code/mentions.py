@@ -50,8 +50,10 @@ class Mentions:
         elif kind is ast.ClassDef:
             self.said.add(node.name)
         if kind in _WITH_BLOCKS and not self.rewrites:
-            blocks = (getattr(node, name, None) for name in ("body", "orelse", "finalbody"))
-            self.rewrites = any(rewrites(block) for block in blocks if block)
+            for name in ("body", "orelse", "finalbody"):
+                block = getattr(node, name, None)
+                if block and rewrites(block):
+                    self.rewrites = True
 
     def constant(self, value: Any) -> None:
         """Hear a constant."""
@@ -72,14 +74,11 @@ class Mentions:
 def rewrites(block: Sequence[ast.stmt]) -> bool:
     """Whether two assignments of a row of them give the same name a value."""
     row: set[str] = set()
-    for stmt in block:
-        match stmt:
-            case ast.Assign(targets=[ast.Name(id=name)]):
-                if name in row:
-                    return True
-                row.add(name)
-            case ast.Assign():
-                pass
-            case _:
-                row.clear()
+    for stmt in block if len(block) > 1 else ():
+        if type(stmt) is not ast.Assign:
+            row.clear()
+        elif len(stmt.targets) == 1 and type(target := stmt.targets[0]) is ast.Name:
+            if target.id in row:
+                return True
+            row.add(target.id)
     return False

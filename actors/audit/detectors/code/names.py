@@ -66,7 +66,7 @@ class Indexed(dict[str, list[int]]):
 
     def of(self, words: Iterable[str]) -> list[int]:
         """Those that have to do with one of ``words``, in their order."""
-        found = [self[word] for word in words if word in self]
+        found = [self[word] for word in self.keys() & set(words)]
         return found[0] if len(found) == 1 else sorted({number for numbers in found for number in numbers})
 
 

@@ -336,18 +336,18 @@ def _parts(
         value: Any = getattr(node, name, None)
         if name == "args" and kind in _FUNCTIONS:
             for given in reversed(value._fields):
-                by = heard if given in ("defaults", "kw_defaults") else own
                 if part := _reversed(getattr(value, given)):
+                    by = heard if given in ("defaults", "kw_defaults") else own
                     yield part, scope, frame, frame, name, by
         elif value:
             by = own if name in ("body", "returns") else heard
-            inside = inner if name == "body" else scope
-            yield _reversed(value), inside, frame, frame, field if kind is ast.Lambda else name, by
+            within = inner if name == "body" else scope
+            yield _reversed(value), within, frame, frame, field if kind is ast.Lambda else name, by
 
 
 def _reversed(value: Any) -> list[Any]:
     if type(value) is list:
-        return [one for one in reversed(value) if one is not None]
+        return value[::-1] if None not in value else [one for one in reversed(value) if one is not None]
     return [value] if value is not None else []
 
 
