@@ -12,11 +12,12 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator
 from typing import Final, NamedTuple
 
 from pmagent.actors.audit.detectors.code.answers import questions
 from pmagent.actors.audit.detectors.code.excerpts import found
+from pmagent.actors.audit.detectors.code.mentions import Mentions
 from pmagent.actors.audit.detectors.code.names import (
     argument,
     bindings,
@@ -27,7 +28,6 @@ from pmagent.actors.audit.detectors.code.names import (
     parameters,
     walk,
 )
-from pmagent.actors.audit.detectors.code.mentions import Mentions
 from pmagent.actors.audit.detectors.code.notes import Notes, Waiting
 from pmagent.actors.audit.detectors.code.scopes import Function, Module, Scope, Site
 from pmagent.actors.audit.detectors.code.usage import is_stub
@@ -258,7 +258,9 @@ class LossReader:
         """The names that functions are given."""
         for call, site in module.calls():
             if type(call.func) is ast.Name:
-                given = [(at, one.id) for at, one in enumerate(call.args) if type(one) is ast.Name]
+                given: list[tuple[int | str, str]] = [
+                    (at, one.id) for at, one in enumerate(call.args) if type(one) is ast.Name
+                ]
                 given += [(str(one.arg), one.value.id) for one in call.keywords if type(one.value) is ast.Name]
                 if given and not isinstance(_body(site), ast.ClassDef):
                     self._handed.append((call.func.id, tuple(given)))
@@ -272,28 +274,25 @@ class LossReader:
             if type(one) is ast.Name and one.id in holding and not isinstance(body := _body(site), ast.ClassDef):
                 self._take_whole(states.get(body, {}).get(one.id, ()), target)
 
+        def run(one: ast.AST, site: Site, target: str) -> None:
+            if _is_run(one, asked) and not isinstance(_body(site), ast.ClassDef):
+                self._take_whole(_INVOKING, target)
+
         for call, site in module.calls():
             name = last_name(call.func)
-            target = name if name != "run" else ""
-            if name in _WHOLE and type(call.func) is ast.Attribute:
+            if name in _WHOLE and isinstance(call.func, ast.Attribute):
                 take(call.func.value, site, "*")
             if name in _STREAMING and not isinstance(_body(site), ast.ClassDef):
                 self._take_whole(_INVOKING, "*")
             for one in call.args:
-                if type(one) is ast.Name:
-                    take(one, site, target)
-                elif _is_run(one, asked) and not isinstance(_body(site), ast.ClassDef):
-                    self._take_whole(_INVOKING, target)
+                (take if type(one) is ast.Name else run)(one, site, name if name != "run" else "")
             for given in call.keywords:
                 if given.arg is None:
                     take(given.value, site, "*")
         for site in module.sites(ast.FormattedValue):
-            take(site.node.value, site, "*")
-        for site in module.sites(ast.Return):
-            if site.node.value is not None and _is_run(site.node.value, asked):
-                body = _body(site)
-                if isinstance(body, Function):
-                    self._returning.add(body.name)
+            take(getattr(site.node, "value", site.node), site, "*")
+        returns = (site for site in module.sites(ast.Return) if _is_run(getattr(site.node, "value", None), asked))
+        self._returning.update(body.name for body in map(_body, returns) if isinstance(body, Function))
 
     def _take_whole(self, sources: Iterable[str], target: str) -> None:
         """Somebody is given the whole of what came from one of these functions."""
@@ -353,7 +352,7 @@ def _is_made(value: ast.expr) -> bool:
     return any(isinstance(node, made) for node in walk(value))
 
 
-def _is_run(value: ast.AST, asked: Container[int]) -> bool:
+def _is_run(value: ast.AST | None, asked: Container[int]) -> bool:
     """Whether a value is what a run gives back of something that is no model."""
     while isinstance(value, ast.Await):
         value = value.value

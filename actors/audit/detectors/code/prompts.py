@@ -147,7 +147,7 @@ def _families(module: Module) -> dict[ast.expr, str]:
 def _candidates(module: Module) -> Iterator[tuple[str, ast.expr, Site, str]]:
     """Texts that may be long, with the name under which they stand: variable, key, keyword, function; and their
     family."""
-    found: list[tuple[str, ast.expr, Site, str]] = []
+    found: list[tuple[str, Any, Site, str]] = []
     for site in (*module.sites(ast.Assign), *module.sites(ast.AnnAssign), *module.sites(ast.Return)):
         node: Any = site.node
         if not _may_be_long(node.value):
@@ -169,7 +169,7 @@ def _candidates(module: Module) -> Iterator[tuple[str, ast.expr, Site, str]]:
                 found += [(name, value, site, family) for name, value in _entries(mapping.keys, mapping.values)]
             case ast.Tuple(elts=[ast.Constant(value="system"), value]):
                 found.append(("system", value, site, ""))
-    found.sort(key=lambda one: (one[2].line, one[2].node.col_offset))
+    found.sort(key=lambda one: one[2].place)
     yield from (one for one in found if _may_be_long(one[1]))
 
 

@@ -72,7 +72,7 @@ def _named_literals(module: Module) -> Iterator[tuple[str, ast.Constant]]:
         for key, item in zip(node.keys, node.values, strict=True):
             if _is_literal(item):
                 found.append((site, key.value if type(key) is ast.Constant and type(key.value) is str else "", item))
-    found.sort(key=lambda one: (one[0].line, one[0].node.col_offset))
+    found.sort(key=lambda one: one[0].place)
     yield from ((name, value) for _, name, value in found)
 
 

@@ -82,8 +82,9 @@ class _Combination:
         scores = {id(node): "score" for node in nodes if type(node) in _SCORED and _is_score(node)}
         named = {one.arg: "score" for one in parameters(function) if _SCORE.search(one.arg)}
         self._scores: Flow[str] = Flow(function, scores, named, ever=True)
+        apart = (node for node in nodes if type(node) in _APART)
         self._spreads: Flow[str] = Flow(
-            function, {id(node): "spread" for node in nodes if type(node) in _APART and self._is_spread(node)}, ever=True
+            function, {id(node): "spread" for node in apart if self._is_spread(node)}, ever=True
         )
         self._nodes = nodes
         self.scores = bool(scores or named)
