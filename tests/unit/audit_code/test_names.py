@@ -105,3 +105,13 @@ def test_a_statement_knows_what_stands_around_it() -> None:
         "a": [("Expr", "body"), *inside], "b": [("Expr", "handlers"), *inside], "c": [("Expr", "orelse"), *inside],
         "d": [("Expr", "body")],
     }
+
+
+def test_a_handler_is_part_of_its_try_and_what_stands_in_it_of_its_own_statement() -> None:
+    found = module("try:\n    a()\nexcept OSError:\n    b()\n    c()\nexcept KeyError:\n    d()\n")
+    handlers = [site.stmt for site in found.sites(ast.ExceptHandler)]
+    assert handlers == [found.tree.body[0]] * 2
+    frames = [next(site.around()) for _, site in found.calls()]
+    assert [(one.stmt.lineno, one.field) for one in frames] == [
+        (2, "body"), (4, "handlers"), (5, "handlers"), (7, "handlers"),
+    ]  # fmt: skip

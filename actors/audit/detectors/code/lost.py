@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator
 from typing import Final
 
 from pmagent.actors.audit.detectors.code.answers import questions
@@ -19,7 +19,6 @@ from pmagent.actors.audit.detectors.code.names import (
     bindings,
     called,
     calls_of,
-    inside,
     last_name,
     parameters,
     walk,
@@ -66,7 +65,7 @@ def _repeated(module: Module, notes: Notes) -> Iterator[Waiting]:
         if function is not None and not loops and isinstance(target, ast.Constant):
             notes.signs["overwrites", function.name, ""] = ast.unparse(target)
     for call, site in module.calls():
-        if isinstance(call.func, ast.Name) and site.scope.lookup(call.func.id) is not None and _loops(site):
+        if type(call.func) is ast.Name and _loops(site) and site.scope.lookup(call.func.id) is not None:
             finding = found("outcome.unused", module, site, says="called in a loop", confidence=0.8, lines=3)
             yield Waiting((("overwrites", call.func.id, ""),), finding, "each turn overwrites {}")
 
@@ -147,59 +146,52 @@ class LossReader:
 
     def take(self, module: Module) -> None:
         """Look at a file that ships."""
-        functions = [one for one, _ in module.functions()]
-        self._functions.update(one.name for one in functions)
-        runs = any(word in module.source.text for word in _RUNNING)
-        asked, states = (_asked(module), _states(module)) if runs else (set[int](), {})
-        for body in (module.tree, *functions, *(one for one, _ in module.classes())):
-            self._take_body(body, states.get(body if isinstance(body, Function) else None, {}), asked)
+        self._functions.update(one.name for one, _ in module.functions())
+        for heard in module.mentions.values():
+            self._loaded |= heard.read
+            self._keys |= heard.attributes
+            self._invoked = self._invoked or not heard.attributes.isdisjoint(_INVOKING)
+        self._keys |= module.texts
         for stmt in module.tree.body:
             match stmt:
                 case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call()) if not name.startswith("__"):
                     self._globals.append((name, module.source.path, stmt.lineno))
+        if module.may_name(*_RUNNING):
+            self._take_states(module)
 
-    def _take_body(self, body: ast.AST, sources: Mapping[str, set[str]], asked: Container[int]) -> None:
-        for node in inside(body):
-            self._hear(node)
-            if isinstance(body, ast.ClassDef):
-                continue
-            match node:
-                case ast.Call(func=func, args=args):
-                    name = last_name(func)
-                    if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and name in _WHOLE:
-                        self._take_whole(sources.get(func.value.id, ()), "*")
-                    self._take_whole(_INVOKING if name in _STREAMING else (), "*")
-                    for one in args:
-                        held = set(sources.get(one.id, ())) if isinstance(one, ast.Name) else set[str]()
-                        held |= _INVOKING if _is_run(one, asked) else set()
-                        self._take_whole(held, name if name != "run" else "")
-                case ast.FormattedValue(value=ast.Name(id=name)) | ast.keyword(arg=None, value=ast.Name(id=name)):
-                    self._take_whole(sources.get(name, ()), "*")
-                case ast.Return(value=ast.expr() as value) if isinstance(body, Function) and _is_run(value, asked):
-                    self._returning.add(body.name)
+    def _take_states(self, module: Module) -> None:
+        """What becomes of what a run gave back, and of the state that a node is given."""
+        asked, states = _asked(module), _states(module)
+        holding = {name for names in states.values() for name in names}
+
+        def take(one: ast.AST, site: Site, target: str) -> None:
+            if type(one) is ast.Name and one.id in holding and not isinstance(body := _body(site), ast.ClassDef):
+                self._take_whole(states.get(body, {}).get(one.id, ()), target)
+
+        def run(one: ast.AST, site: Site, target: str) -> None:
+            if _is_run(one, asked) and not isinstance(_body(site), ast.ClassDef):
+                self._take_whole(_INVOKING, target)
+
+        for call, site in module.calls():
+            name = last_name(call.func)
+            if name in _WHOLE and isinstance(call.func, ast.Attribute):
+                take(call.func.value, site, "*")
+            if name in _STREAMING and not isinstance(_body(site), ast.ClassDef):
+                self._take_whole(_INVOKING, "*")
+            for one in call.args:
+                (take if type(one) is ast.Name else run)(one, site, name if name != "run" else "")
+            for given in call.keywords:
+                if given.arg is None:
+                    take(given.value, site, "*")
+        for site in module.sites(ast.FormattedValue):
+            take(getattr(site.node, "value", site.node), site, "*")
+        returns = (site for site in module.sites(ast.Return) if _is_run(getattr(site.node, "value", None), asked))
+        self._returning.update(body.name for body in map(_body, returns) if isinstance(body, Function))
 
     def _take_whole(self, sources: Iterable[str], target: str) -> None:
         """Somebody is given the whole of what came from one of these functions."""
         if target:
             self._whole.update((source, target) for source in sources)
-
-    def _hear(self, node: ast.AST) -> None:
-        match node:
-            case ast.Name(id=name, ctx=ast.Load()):
-                self._loaded.add(name)
-            case ast.Attribute(attr=attr, ctx=ast.Load()):
-                self._keys.add(attr)
-                self._invoked = self._invoked or attr in _INVOKING
-            case ast.Subscript(slice=ast.Constant(value=str(key)), ctx=ast.Load()):
-                self._keys.add(key)
-            case ast.Call(args=args):
-                self._keys.update(_texts(args))
-            case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts):
-                self._keys.update(_texts(parts))
-            case ast.MatchMapping(keys=keys):
-                self._keys.update(_texts(keys))
-            case ast.Compare(left=left, comparators=others):
-                self._keys.update(_texts((left, *others)))
 
     def unread_names(self) -> Iterator[tuple[str, str, int]]:
         """Names that a module gives a computed value, and that no code reads: name, path and line."""
@@ -215,11 +207,19 @@ _RUNNING: Final = ("invoke", "state", "State", "stream", "batch")
 """A file without any of these words neither runs a graph nor holds its state."""
 
 
-def _texts(parts: Iterable[ast.AST]) -> Iterator[str]:
-    yield from (one.value for one in parts if isinstance(one, ast.Constant) and isinstance(one.value, str))
+def _body(site: Site) -> Function | ast.ClassDef | None:
+    """The function or class of which something is a part, decorators, defaults and bases included; None: the module."""
+    if site.frame is not None and isinstance(site.frame.stmt, Function | ast.ClassDef):
+        return site.frame.stmt
+    scope: Scope | None = site.scope
+    while scope is not None:
+        if isinstance(scope.node, Function | ast.ClassDef):
+            return scope.node
+        scope = scope.parent
+    return None
 
 
-def _is_run(value: ast.AST, asked: Container[int]) -> bool:
+def _is_run(value: ast.AST | None, asked: Container[int]) -> bool:
     """Whether a value is what a run gives back of something that is no model."""
     while isinstance(value, ast.Await):
         value = value.value

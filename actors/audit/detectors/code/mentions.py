@@ -20,34 +20,18 @@ SAYING: Final = _WITH_BLOCKS | {ast.keyword, ast.BinOp}
 
 
 class Mentions:
-    """The words of a function's body and annotations, or of a module's own statements: the names that they ``read``; in
-    ``names`` also attributes, and of short texts what may be a name; in ``said`` names that they give, keywords, and
-    numbers. ``rewrites``: a name may be given a value twice in a row."""
+    """The words of a function's body and annotations, or of a module's own statements: the names that they ``read``;
+    in ``names`` ``attributes`` that are read, and of short texts what may be a name; in ``said`` names that they give,
+    keywords, and numbers. ``rewrites``: a name may be given a value twice in a row."""
 
-    __slots__ = ("names", "read", "rewrites", "said")
+    __slots__ = ("attributes", "names", "read", "rewrites", "said")
 
     def __init__(self) -> None:
+        self.attributes: set[str] = set()
         self.names: set[str] = set()
         self.read: set[str] = set()
         self.said: set[str] = set()
         self.rewrites = False
-
-    def leaves(self, nodes: Sequence[Any]) -> list[ast.AST]:
-        """Hear the names, attributes and constants among ``nodes``; the others, the last one first."""
-        others = []
-        for one in reversed(nodes):
-            node, kind = one, type(one)
-            while kind is ast.Attribute:  # a third of all nodes, and of them only the names count
-                (self.names if type(node.ctx) is ast.Load else self.said).add(node.attr)
-                node = node.value
-                kind = type(node)
-            if kind is ast.Name:
-                (self.read if type(node.ctx) is ast.Load else self.said).add(node.id)
-            elif kind is ast.Constant:
-                self._constant(node.value)
-            else:
-                others.append(node)
-        return others
 
     def hear(self, node: Any) -> None:
         """Hear what a node itself says, one of ``SAYING``."""
@@ -63,10 +47,13 @@ class Mentions:
         elif kind is ast.ClassDef:
             self.said.add(node.name)
         if kind in _WITH_BLOCKS and not self.rewrites:
-            blocks = (getattr(node, name, None) for name in ("body", "orelse", "finalbody"))
-            self.rewrites = any(rewrites(block) for block in blocks if block)
+            for name in ("body", "orelse", "finalbody"):
+                block = getattr(node, name, None)
+                if block and rewrites(block):
+                    self.rewrites = True
 
-    def _constant(self, value: Any) -> None:
+    def constant(self, value: Any) -> None:
+        """Hear a constant."""
         kind = type(value)
         if kind is str:
             if value.isidentifier() and value.isascii():
@@ -84,14 +71,11 @@ class Mentions:
 def rewrites(block: Sequence[ast.stmt]) -> bool:
     """Whether two assignments of a row of them give the same name a value."""
     row: set[str] = set()
-    for stmt in block:
-        match stmt:
-            case ast.Assign(targets=[ast.Name(id=name)]):
-                if name in row:
-                    return True
-                row.add(name)
-            case ast.Assign():
-                pass
-            case _:
-                row.clear()
+    for stmt in block if len(block) > 1 else ():
+        if type(stmt) is not ast.Assign:
+            row.clear()
+        elif len(stmt.targets) == 1 and type(target := stmt.targets[0]) is ast.Name:
+            if target.id in row:
+                return True
+            row.add(target.id)
     return False

@@ -10,7 +10,7 @@ import ast
 import builtins
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 from pmagent.actors.audit.detectors.code.scopes import Binding, Function, Module, Scope, Site
 from pmagent.actors.audit.detectors.code.tree import LEAVES, children
@@ -66,7 +66,7 @@ class Indexed(dict[str, list[int]]):
 
     def of(self, words: Iterable[str]) -> list[int]:
         """Those that have to do with one of ``words``, in their order."""
-        found = [self[word] for word in words if word in self]
+        found = [self[word] for word in self.keys() & set(words)]
         return found[0] if len(found) == 1 else sorted({number for numbers in found for number in numbers})
 
 
@@ -76,10 +76,12 @@ def by_word(module: Module, kind: type[ast.Call | ast.Subscript]) -> Indexed:
     if (kind, "words") not in module.results:
         found = module.results[kind, "words"] = Indexed()
         for number, site in enumerate(module.sites(kind)):
-            owner: ast.expr = getattr(site.node, "func" if kind is ast.Call else "value")
-            written = last_name(owner)
+            node: Any = site.node
+            owner = node.func if kind is ast.Call else node.value
+            named = type(owner) is ast.Attribute
+            written = owner.attr if named else last_name(owner)
             found.setdefault(written, []).append(number)
-            if type(owner) is not ast.Attribute or _is_self(owner.value):
+            if not named or _is_self(owner.value):
                 called_so = called(module, site.node, site) if isinstance(site.node, ast.Call) else None
                 name = dotted(module, owner, site.scope) if called_so is None else called_so
                 bound = name.rstrip("()").rpartition(".")[2].lstrip(":")

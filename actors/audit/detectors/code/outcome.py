@@ -76,7 +76,7 @@ def _stages(module: Module) -> Iterator[Finding]:
 
 def _in_a_row(module: Module) -> Iterator[Waiting]:
     """Calls in a loop that are given the list to which the loop adds what they gave before."""
-    for call, site in module.calls():
+    for call, site in module.calls() if module.additions else ():
         given = {one.id for one in call.args if isinstance(one, ast.Name) and (site.scope, one.id) in module.additions}
         around = site.around() if given else ()
         loop = next((one.stmt for one in around if isinstance(one.stmt, ast.For | ast.AsyncFor)), None)

@@ -109,7 +109,8 @@ def _handled(module: Module) -> Iterator[Finding]:
                     says = f"{', '.join(sorted(names))} is caught and told"
                     sure = 0.95 if names & _OF_PROCESSES else 0.8
                     yield found("tools.errors_handled", module, handler, says=says, confidence=sure, lines=5)
-    for function in dict.fromkeys(one.site.scope.function for one in starts(module)):
+    looked = starts(module) if module.may_name("returncode") else []
+    for function in dict.fromkeys(one.site.scope.function for one in looked):
         for node in inside(function or module.tree):  # ``if result.returncode != 0: raise …``
             if isinstance(node, ast.If) and any(
                 isinstance(one, ast.Attribute) and one.attr == "returncode" for one in ast.walk(node.test)

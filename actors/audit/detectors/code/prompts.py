@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from pmagent.actors.audit.detectors.code.model_calls import talks_to_models
 from pmagent.actors.audit.detectors.code.names import calls_of, last_name
@@ -83,8 +83,6 @@ def prompts_in(module: Module) -> Iterator[Prompt]:
     seen: set[tuple[str, str]] = set()
     families, systems = _families(module), _systems(module)
     for name, expression, site, entry in _candidates(module):
-        if not _may_be_long(expression):
-            continue
         family = entry or families.get(expression, "")
         text = with_holes(module, expression, site.scope)
         if text is None or len(text) < CHARS_MIN:
@@ -147,22 +145,32 @@ def _families(module: Module) -> dict[ast.expr, str]:
 
 
 def _candidates(module: Module) -> Iterator[tuple[str, ast.expr, Site, str]]:
-    """Texts with the name under which they stand: variable, key, keyword, function; and their family."""
-    for site in module.sites(ast.Assign, ast.AnnAssign, ast.Call, ast.Dict, ast.Tuple, ast.Return):
+    """Texts that may be long, with the name under which they stand: variable, key, keyword, function; and their
+    family."""
+    found: list[tuple[str, Any, Site, str]] = []
+    for site in (*module.sites(ast.Assign), *module.sites(ast.AnnAssign), *module.sites(ast.Return)):
+        node: Any = site.node
+        if not _may_be_long(node.value):
+            continue
+        if type(node) is ast.Return:
+            if isinstance(site.scope.node, Function):
+                found.append((site.scope.node.name, node.value, site, ""))
+        else:
+            target = node.targets[-1] if type(node) is ast.Assign else node.target
+            key = _key(target) if type(node) is ast.Assign else ""
+            found.append((last_name(target) or key, node.value, site, ""))
+    for call, site in module.calls():
+        if any(map(_may_be_long, call.args)) or any(_may_be_long(one.value) for one in call.keywords):
+            found += [(name, value, site, "") for name, value in _given(call)]
+    for site in (*module.sites(ast.Dict), *module.sites(ast.Tuple)):
         match site.node:
-            case ast.Assign(targets=[*_, target], value=value):
-                yield last_name(target) or _key(target), value, site, ""
-            case ast.AnnAssign(target=target, value=ast.expr() as value):
-                yield last_name(target), value, site, ""
-            case ast.Call() as call:
-                yield from ((name, value, site, "") for name, value in _given(call))
-            case ast.Dict() as mapping:
+            case ast.Dict() as mapping if any(map(_may_be_long, mapping.values)):
                 family = _family(module, mapping, site)
-                yield from ((name, value, site, family) for name, value in _entries(mapping.keys, mapping.values))
+                found += [(name, value, site, family) for name, value in _entries(mapping.keys, mapping.values)]
             case ast.Tuple(elts=[ast.Constant(value="system"), value]):
-                yield "system", value, site, ""
-            case ast.Return(value=ast.expr() as value) if isinstance(site.scope.node, Function):
-                yield site.scope.node.name, value, site, ""
+                found.append(("system", value, site, ""))
+    found.sort(key=lambda one: one[2].place)
+    yield from (one for one in found if _may_be_long(one[1]))
 
 
 def _family(module: Module, mapping: ast.Dict, site: Site) -> str:
@@ -229,7 +237,7 @@ _MADE: Final = frozenset((ast.JoinedStr, ast.BinOp, ast.Call, ast.NamedExpr))
 """Kinds of expressions that may put a text together."""
 
 
-def _may_be_long(expression: ast.expr) -> bool:
+def _may_be_long(expression: ast.expr | None) -> bool:
     """Whether it is worth folding: most expressions are no text at all."""
     if isinstance(expression, ast.Constant):
         return isinstance(expression.value, str) and len(expression.value) >= CHARS_MIN

@@ -111,7 +111,8 @@ class ReachReader:
         self._unused[source.path] = [one for node in wasting for one in dead_stores(node)]
         self._alone[source.path] = list(calls_alone(module))
         for node, _site in functions:
-            (self._answering if returns_only(node) else self._acting).add(node.name)
+            answers = module.scopes[node].returned and returns_only(node)
+            (self._answering if answers else self._acting).add(node.name)
         self._calls.update(last_name(call.func) for call, _ in module.calls())
         self._loaded[source.path] = _module_body(module)
         self._imports[source.path] = frozenset(part for name in module.imported for part in name.split(".") if part)

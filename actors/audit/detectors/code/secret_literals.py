@@ -8,10 +8,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from pmagent.actors.audit.detectors.code.names import last_name
-from pmagent.actors.audit.detectors.code.scopes import Module
+from pmagent.actors.audit.detectors.code.scopes import Module, Site
 from pmagent.actors.audit.lists import Lists
 from pmagent.contracts.audit_facts import Finding
 from pmagent.events.secret_shapes import SHAPES, TELLING_NAME, Shape
@@ -35,9 +35,7 @@ _KEY_LIKE: Final = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z])[A-Za-z0-9+/=_\-.]{16,}
 def secrets_in(module: Module) -> Iterator[Finding]:
     """Literals of this file that are secrets: assigned, given to a keyword, or in a dict."""
     for name, value in _named_literals(module):
-        text = value.value
-        if not isinstance(text, str) or not 8 <= len(text) <= _LONG:
-            continue
+        text = str(value.value)
         sure = _sure(name, text)
         if sure:
             yield Finding(
@@ -58,24 +56,28 @@ def secrets_in_settings(path: str, text: str) -> Iterator[Finding]:
 
 
 def _named_literals(module: Module) -> Iterator[tuple[str, ast.Constant]]:
-    for site in module.sites(ast.Assign, ast.AnnAssign, ast.Call, ast.Dict):
-        match site.node:
-            case ast.Assign(targets=[*_, target], value=ast.Constant() as value):
-                yield last_name(target) or _subscript(target), value
-            case ast.AnnAssign(target=target, value=ast.Constant() as value):
-                yield last_name(target), value
-            case ast.Call(args=arguments, keywords=keywords):
-                for given in keywords:
-                    if isinstance(given.value, ast.Constant) and given.arg:
-                        yield given.arg, given.value
-                for one in arguments:
-                    if isinstance(one, ast.Constant):
-                        yield "", one
-            case ast.Dict(keys=keys, values=values):
-                for key, item in zip(keys, values, strict=True):
-                    if isinstance(item, ast.Constant):
-                        name = key.value if isinstance(key, ast.Constant) else ""
-                        yield name if isinstance(name, str) else "", item
+    """The texts that may be secrets by their length, in the order of what they stand in."""
+    found: list[tuple[Site, str, Any]] = []
+    for site in (*module.sites(ast.Assign), *module.sites(ast.AnnAssign)):
+        node: Any = site.node
+        if _is_literal(node.value):
+            target = node.targets[-1] if type(node) is ast.Assign else node.target
+            key = _subscript(target) if type(node) is ast.Assign else ""
+            found.append((site, last_name(target) or key, node.value))
+    for call, site in module.calls():
+        found += [(site, one.arg, one.value) for one in call.keywords if one.arg and _is_literal(one.value)]
+        found += [(site, "", one) for one in call.args if _is_literal(one)]
+    for site in module.sites(ast.Dict):
+        node = site.node
+        for key, item in zip(node.keys, node.values, strict=True):
+            if _is_literal(item):
+                found.append((site, key.value if type(key) is ast.Constant and type(key.value) is str else "", item))
+    found.sort(key=lambda one: one[0].place)
+    yield from ((name, value) for _, name, value in found)
+
+
+def _is_literal(value: ast.expr | None) -> bool:
+    return type(value) is ast.Constant and type(value.value) is str and 8 <= len(value.value) <= _LONG
 
 
 def _subscript(target: ast.expr) -> str:

@@ -102,7 +102,8 @@ def _candidates(module: Module) -> Iterable[tuple[ast.Call, Site]]:
     """The calls that can be unsafe, by their last words or a keyword."""
     calls = module.calls()
     numbers = set(by_word(module, ast.Call).of(_WORDS))
-    numbers.update(number for number, (call, _) in enumerate(calls) if call.keywords and keyword(call, _DANGEROUS))
+    if module.may_name(_DANGEROUS):
+        numbers.update(number for number, (call, _) in enumerate(calls) if keyword(call, _DANGEROUS))
     return [calls[number] for number in sorted(numbers)]
 
 

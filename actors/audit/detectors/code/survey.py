@@ -42,6 +42,8 @@ OTHERS_MAX: Final = 400
 """Of a repository with more templates, scripts and settings than this, its words are not counted."""
 OTHER_BYTES: Final = 200_000
 WORDS_MAX: Final = 30_000
+_TAKEN: Final = 4_000
+"""So many names are taken at once, to see when there are too many words."""
 _OF_OTHERS: Final = _LISTS.pattern("of_others")
 _DEPENDING: Final = re.compile(
     r"^\s*(?:[\w-]*dependencies|requires|dev|test|\w+)\s*=\s*\[[^\]\[]*(?:\[[^\]]*\][^\]\[]*)*[<>=~][^\]\[]*(?:\[[^\]]*\][^\]\[]*)*\]",
@@ -183,7 +185,12 @@ def _spoken(reach: ReachReader, files: Sequence[str], read: Read) -> tuple[str, 
     for path in others:
         said.update(_NAME.findall(_without_dependencies((read(path) or b"")[:OTHER_BYTES].decode("utf-8", "replace"))))
     said.update(part for path in files for part in _NAME.findall(path))
-    used = terms(said)
+    used: set[str] = set()
+    names = sorted(said)
+    for start in range(0, len(names), _TAKEN):
+        used |= terms(names[start : start + _TAKEN])
+        if len(used) > WORDS_MAX:
+            return "", ""
     apart = terms(idle) - used
     if len(used) + len(apart) > WORDS_MAX:
         return "", ""

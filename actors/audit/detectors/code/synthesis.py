@@ -43,6 +43,12 @@ _TELLING: Final = frozenset((
     ast.Subscript, ast.comprehension,
 ))  # fmt: skip
 """Kinds of nodes that can read, fold, limit or weigh a score."""
+_SCORED: Final = frozenset((ast.Attribute, ast.Subscript, ast.Call))
+_APART: Final = frozenset((ast.Attribute, ast.BinOp, ast.Call, ast.Name))
+_FOLDING: Final = frozenset((ast.Call, ast.AugAssign))
+_RULING: Final = frozenset((ast.Attribute, ast.BinOp, ast.Call, ast.If, ast.Subscript, ast.comprehension))
+_TREATING: Final = frozenset((ast.If, ast.IfExp, ast.Return))
+"""Of them those that can be scores, say how far they lie apart, fold them, rule over them, treat wide spreads."""
 _ORDERS: Final = (ast.Gt, ast.GtE, ast.Lt, ast.LtE)
 _SHORT: Final = 4
 """A function of more statements does more than to say how far scores lie apart."""
@@ -73,29 +79,31 @@ class _Combination:
         self._spreading = spreading
         self.asked = asked
         nodes = [node for node in inside(function) if type(node) in _TELLING]
-        scores = {id(node): "score" for node in nodes if _is_score(node)}
+        scores = {id(node): "score" for node in nodes if type(node) in _SCORED and _is_score(node)}
         named = {one.arg: "score" for one in parameters(function) if _SCORE.search(one.arg)}
         self._scores: Flow[str] = Flow(function, scores, named, ever=True)
+        apart = (node for node in nodes if type(node) in _APART)
         self._spreads: Flow[str] = Flow(
-            function, {id(node): "spread" for node in nodes if self._is_spread(node)}, ever=True
+            function, {id(node): "spread" for node in apart if self._is_spread(node)}, ever=True
         )
         self._nodes = nodes
-        self.combines = any(map(self._folds, nodes))
         self.scores = bool(scores or named)
+        self._folding = [node for node in nodes if self.scores and type(node) in _FOLDING and self._folds(node)]
+        self.combines = bool(self._folding)
 
     def findings(self) -> Iterator[Finding]:
         """The findings in the function."""
         if not self.asked:
-            folds = [node for node in self._nodes if self._folds(node)]
+            folds = self._folding
             if folds:
                 ways = ", ".join(dict.fromkeys(last_name(getattr(one, "func", None)) or "a sum" for one in folds))
                 says = f"{self._function.name}() combines scores by {ways}; no model is asked in it"
-                ruled = len(set(map(ast.dump, folds))) + any(True for node in self._nodes for _ in self._rules(node))
+                ruled = len(set(map(ast.dump, folds))) + any(True for _ in self._ruled())
                 yield self._found("justice.deterministic", self._function, says, 0.9 if ruled > 1 else 0.6)
-            for node in self._nodes:
-                yield from self._rules(node)
+            yield from self._ruled()
         for node in self._nodes:
-            yield from self._apart(node)
+            if type(node) in _TREATING:
+                yield from self._apart(node)
         yield from self._decided()
 
     def _found(self, goal: str, node: ast.AST, says: str, sure: float) -> Finding:
@@ -118,6 +126,11 @@ class _Combination:
             case ast.AugAssign(value=value):
                 return self._scores.source(value) is not None
         return False
+
+    def _ruled(self) -> Iterator[Finding]:
+        for node in self._nodes:
+            if type(node) in _RULING:
+                yield from self._rules(node)
 
     def _rules(self, node: ast.AST) -> Iterator[Finding]:
         match node:
@@ -191,7 +204,7 @@ class _Combination:
             return
         flow = answers(self._function, self.asked)
         several = self.combines or _LAST_WORD.search(self._known()) or any(map(_SEVERAL.search, _given(self._function)))
-        limited = self.combines or any(True for node in self._nodes for _ in self._rules(node))
+        limited = self.combines or any(True for _ in self._ruled())
         for node in self._nodes if several else ():
             match node:
                 case (

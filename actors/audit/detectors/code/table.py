@@ -109,9 +109,26 @@ _LAST: Final = {rule: frozenset(name.rpartition(".")[2] for name in (rule.last o
 _GIVEN: Final = [rule for rule in RULES if rule.given]
 
 
+_EVER: Final = {kind: tuple(rule for rule in rules if rule not in _LAST and not rule.written)
+                for kind, rules in _BY_NODE.items()}  # fmt: skip
+"""By kind of node the rules to which every word leads."""
+
+
+@cache
+def _leading(kind: Node) -> re.Pattern[str]:
+    """The likes of words that may lead to other rules; made when it is first asked, for to make it takes a while."""
+    rules = _BY_NODE[kind]
+    return re.compile("|".join((
+        *(f"(?i:{rule.written.removeprefix('(?i)')})" for rule in rules if rule not in _LAST and rule.written),
+        *(re.escape(word) for rule in rules if rule in _LAST for word in _LAST[rule]),
+    )))  # fmt: skip
+
+
 @lru_cache(maxsize=65_536)
 def _led_by(kind: Node, word: str) -> tuple[Rule, ...]:
     """The rules that the last word of what is called, or a function's name, leads to."""
+    if not _leading(kind).fullmatch(word):  # most words
+        return _EVER[kind]
     return tuple(
         rule for rule in _BY_NODE[kind]
         if (word in _LAST[rule] if rule in _LAST else not rule.written or fits(rule.written, word))

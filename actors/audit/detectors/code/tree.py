@@ -39,13 +39,22 @@ def children(node: ast.AST) -> Sequence[ast.AST]:
 
 
 _OFTEN: Final[dict[type[ast.AST], Callable[[Any], list[ast.AST]]]] = {
+    ast.arg: lambda node: [node.annotation] if node.annotation is not None else [],
     ast.Assign: lambda node: [*node.targets, node.value],
     ast.Attribute: lambda node: [node.value],
+    ast.AugAssign: lambda node: [node.target, node.value],
+    ast.BinOp: lambda node: [node.left, node.right],
+    ast.BoolOp: lambda node: node.values,
     ast.Call: lambda node: [node.func, *node.args, *node.keywords],
     ast.Compare: lambda node: [node.left, *node.comparators],
     ast.Expr: lambda node: [node.value],
+    ast.IfExp: lambda node: [node.test, node.body, node.orelse],
+    ast.JoinedStr: lambda node: node.values,
+    ast.List: lambda node: node.elts,
+    ast.Return: lambda node: [node.value] if node.value is not None else [],
     ast.Subscript: lambda node: [node.value, node.slice],
     ast.Tuple: lambda node: node.elts,
+    ast.UnaryOp: lambda node: [node.operand],
     ast.keyword: lambda node: [node.value],
 }
 """The nodes below the most common kinds: half of the time that ``HOLDING`` takes."""

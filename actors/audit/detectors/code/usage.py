@@ -217,13 +217,14 @@ def returns_only(function: Function) -> bool:
         kind = type(node)
         if kind in _CHANGING or (kind in _STORED and type(node.ctx) is ast.Store):
             return False
+        if kind is ast.Call:
+            called = node.func
+            if type(called) is ast.Name and called.id not in _BUILTINS:
+                return False
+            if type(called) is ast.Attribute and called.attr not in _ASKING:
+                return False
+        elif kind is ast.Return:
+            returned = returned or node.value is not None
         if kind not in WITHIN:
             todo += children(node)
-        match node:
-            case ast.Return(value=ast.expr()):
-                returned = True
-            case ast.Call(func=ast.Name(id=name)) if name not in _BUILTINS:
-                return False
-            case ast.Call(func=ast.Attribute(attr=name)) if name not in _ASKING:
-                return False
     return returned

@@ -66,7 +66,8 @@ def _of_graphs(graphs: Iterable[CodeGraph], files: _Files) -> Iterator[Function]
 
 class _File(NamedTuple):
     lines: list[str]
-    nodes: list[ast.AST]
+    tree: ast.Module
+    defs: list[_Def]
 
 
 class _Files:
@@ -79,24 +80,21 @@ class _Files:
 
     def around(self, path: str, line: int) -> Iterator[Function]:
         """The innermost function around a line, if there is one."""
-        found = [one for one in self._defs(path) if _first(one) <= line <= (one.end_lineno or 0)]
+        found = [one for one in self._file(path).defs if _first(one) <= line <= (one.end_lineno or 0)]
         if found:
             yield self._made(path, max(found, key=lambda one: one.lineno))
 
     def handed(self, path: str, line: int) -> Iterator[Function]:
         """The functions whose names stand as arguments in a call at this line: of the same file, or of one from which
         it imports."""
-        nodes = self._file(path).nodes
+        nodes = list(ast.walk(self._file(path).tree))
         calls = [one for one in nodes if isinstance(one, ast.Call) and one.lineno == line]
         given = [each for call in calls for each in (*call.args, *(one.value for one in call.keywords))]
         names = {one.id for one in given if isinstance(one, ast.Name)}
         modules = [one.module for one in nodes if isinstance(one, ast.ImportFrom) and one.module]
         ends = tuple(f"/{one.replace('.', '/')}.py" for one in modules)
         for place in (path, *(one for one in self._paths if names and f"/{one}".endswith(ends))):
-            yield from (self._made(place, one) for one in self._defs(place) if one.name in names)
-
-    def _defs(self, path: str) -> list[_Def]:
-        return [one for one in self._file(path).nodes if isinstance(one, _Def)]
+            yield from (self._made(place, one) for one in self._file(place).defs if one.name in names)
 
     def _file(self, path: str) -> _File:
         if path not in self._files:
@@ -104,13 +102,23 @@ class _Files:
             source = parsed(path, content) if content is not None else None
             tree = source.tree if source is not None else None
             lines = _LINES.split(source.text) if source is not None else []
-            self._files[path] = _File(lines, list(ast.walk(tree)) if tree is not None else [])
+            self._files[path] = _File(lines, tree or ast.Module([], []), list(_defs(tree)))
         return self._files[path]
 
     def _made(self, path: str, one: _Def) -> Function:
         first, end = _first(one), one.end_lineno or one.lineno
         text = "\n".join(self._file(path).lines[first - 1 : end]).encode("utf-8", "replace").decode()
         return Function(path=path, line=first, end=end, name=one.name, text=_REDACTOR.text(text))
+
+
+def _defs(tree: ast.Module | None) -> Iterator[_Def]:
+    """The functions in the order of ``ast.walk``; only statements are gone over, for in nothing else there are any."""
+    todo: list[ast.AST] = [tree] if tree is not None else []
+    for node in todo:  # which grows
+        if isinstance(node, _Def):
+            yield node
+        for name in ("body", "handlers", "orelse", "finalbody", "cases"):
+            todo += getattr(node, name, ())
 
 
 def _first(one: _Def) -> int:
