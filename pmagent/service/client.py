@@ -228,7 +228,9 @@ def _reply(layout: Layout, holder: str, name: str, request: str, content: str, s
         if reply is None and not taken and requests.withdraw(request):
             raise NotTaken(f"{holder} has not taken the request in time; nothing was done", "pmagent status")
         while reply is None and (left := until - time.monotonic()) > 0 and layout.store.holder().live:
-            _, reply = requests.reply(request, min(left, LOOK_SECONDS))
+            taken, reply = requests.reply(request, min(left, LOOK_SECONDS))
+            if reply is None and not taken:  # it was lost with a server that the database has moved away from
+                break
     if reply is None:
         hint = "pmagent log tail shows whether it was carried out"
         if OPERATIONS[name].again:
