@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from pmagent.events.postgres.requests import PostgresRequests
 from pmagent.events.postgres.schema import prepare
 from pmagent.events.postgres.session import DatabaseRefused, Session
 from pmagent.events.storage import Asked
-from pmagent.service.client import FAR_BYTES_MAX, NotFromHere, asked_here_first
+from pmagent.service.client import FAR_BYTES_MAX, FAR_PARTS_MAX, NotFromHere, asked_here_first
 from pmagent.service.far import NotTheirs, permitted
 from pmagent.service.wire import BadMessage
 from pmagent.workspace.layout import Layout
@@ -299,4 +300,7 @@ def test_only_listed_operations_in_the_askers_own_name_are_permitted() -> None:
     for arguments in ("[]", "x", "{}", '{"request": "r-2"}', '{"request": "r-1", "secret": "s"}'):
         with pytest.raises(BadMessage):
             permitted(asked("pla.decide", arguments))
+    for many, refused in ((FAR_PARTS_MAX - 1, nullcontext()), (FAR_PARTS_MAX, pytest.raises(BadMessage, match="brackets"))):
+        with refused:
+            permitted(asked("oa.permits", f'{{"request": "r-1", "more": [{",".join(["[]"] * (many - 1))}]}}'))
     assert permitted(asked("orchestra.cancel", '{"request": "r-1"}'))["operator"] == "ada"
