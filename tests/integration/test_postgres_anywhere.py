@@ -334,3 +334,8 @@ def test_the_report_of_a_refused_audit_is_not_kept(two: Two) -> None:
         two.ask("audit.run", at=two.reader, **refused)
     assert folder.exists()
     assert set(folder.glob("*")) == before
+
+
+def test_the_end_of_a_commit_names_an_event(two: Two) -> None:
+    with pytest.raises(PmagentError, match="no request to apply"):
+        two.ask("orchestra.applied", run_id="x", approval=0, commit="0" * 40, reason="")
