@@ -31,6 +31,9 @@ class Received(NamedTuple):
 def carried(arguments: dict[str, Any]) -> dict[str, Any]:
     """The arguments with the report's content in place of its path. Blocking. Raises BadAudit."""
     _require_address(arguments)
+    if arguments.get("resumes"):  # its report is named by the holder's path, where another file may lie here
+        what = "the report of an audit that is taken up again lies on another machine, which holds the log"
+        raise BadAudit(what, "pmagent audit --resume there; or ask for a new audit")
     path = Path(str(arguments["pdf_path"]))
     try:
         with path.open("rb") as file:

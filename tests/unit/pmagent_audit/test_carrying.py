@@ -74,6 +74,11 @@ def test_a_report_that_is_too_long_or_gone_is_not_sent(
         carried(asked)
 
 
+def test_the_report_of_an_earlier_audit_is_not_looked_for_here(asked: dict[str, Any]) -> None:
+    with pytest.raises(BadAudit, match="lies on another machine"):
+        carried({**asked, "resumes": "2df04d9c-0719-49e6-ba3d-98be65a912e3"})
+
+
 @pytest.mark.parametrize("repo_url", ["/srv/secret", "file:///srv/secret", "."])
 def test_no_repository_of_a_machine_is_named(workspace: Path, asked: dict[str, Any], repo_url: str) -> None:
     for turn in (carried, lambda given: received(Layout(workspace), {**given, "pdf": "eA=="})):
