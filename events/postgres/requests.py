@@ -55,8 +55,8 @@ class PostgresRequests:
     def withdraw(self, id: str) -> bool:
         """Take the request back; whether nobody has taken it, and nobody will: that waits for standbys. Raises
         Unreachable, DatabaseRefused."""
-        session = self._connected()
         try:
+            session = self._connected()
             session.script("SET synchronous_commit = on")
             ((gone,),) = committed(session, self._replicated, _WITHDRAW, self._address.log, id)
         except (Broken, Failed):
@@ -85,10 +85,11 @@ class PostgresRequests:
             self._session = None
 
     def _connected(self) -> Session:
+        """Raises Broken; Unreachable, DatabaseRefused."""
         if self._session is None:
             self._session, _ = connected(self._address)
-            self._session.script("SET synchronous_commit = off")
             self._listens = ""
+            self._session.script("SET synchronous_commit = off")
         return self._session
 
     def _one(self, sql: bytes, *given: object) -> Any:
@@ -97,9 +98,8 @@ class PostgresRequests:
     def _asked(self, sql: bytes, *given: object) -> list[tuple[Any, ...]]:
         """Raises Unreachable, DatabaseRefused."""
         for _ in range(2):  # a connection that was idle may be gone
-            session = self._connected()
             try:
-                return asked(session, sql, *given)
+                return asked(self._connected(), sql, *given)
             except Broken as broken:
                 self.close()
                 trouble: PmagentError = Unreachable(f"{self._address} cannot be reached: {broken}", "try again")
@@ -107,8 +107,8 @@ class PostgresRequests:
 
     def _wait(self, channel: str, seconds: float) -> None:
         """Until there is news on ``channel``, or for ``seconds``."""
-        session = self._connected()
         try:
+            session = self._connected()
             if self._listens != channel:
                 session.script(f"LISTEN {channel}")
                 self._listens = channel

@@ -16,6 +16,7 @@ from pmagent.events.postgres.session import Broken, DatabaseRefused, Failed, Ses
 
 STEPS: Final = (
     "schema.sql", "blobs.sql", "lease.sql", "requests.sql", "attempts.sql", "fleet.sql", "line.sql", "token.sql",
+    "asked.sql",
 )  # fmt: skip
 """The files that lead from each version of the schema to the next."""
 

@@ -19,7 +19,7 @@ from pmagent.actors.audit.actor import not_resumable
 from pmagent.actors.model.models import Models
 from pmagent.actors.oa.policy import CARE
 from pmagent.actors.sandbox.bubblewrap import bubblewrap
-from pmagent.audit.carrying import carried, received
+from pmagent.audit.carrying import carried, dropped, received
 from pmagent.audit.source import BadAudit
 from pmagent.contracts.audit_events import AuditRequested
 from pmagent.contracts.orchestra_events import RunRequested
@@ -151,10 +151,21 @@ async def ask(edge: Edge, host: Host, arguments: dict[str, Any]) -> Answer:
 
 
 async def ask_audit(host: Host, arguments: dict[str, Any]) -> Answer:
-    """``ask`` for an audit; one that is asked for on another machine brings its report along."""
-    if asker.get() == FAR:
-        arguments = await anyio.to_thread.run_sync(received, host.layout, arguments)
-    return await ask(EDGES[1], host, arguments)
+    """``ask`` for an audit; one that is asked for on another machine brings its report along, which is kept if the
+    audit is recorded."""
+    if asker.get() != FAR:
+        return await ask(EDGES[1], host, arguments)
+    async with _receiving:  # requests may bring one report
+        kept = await anyio.to_thread.run_sync(received, host.layout, arguments)
+        try:
+            return await ask(EDGES[1], host, kept.arguments)
+        except PmagentError:
+            if host.runtime.engine.sequencer.seen(str(arguments.get(AUDITS.id_field))) is None:
+                await anyio.to_thread.run_sync(dropped, host.layout, kept)
+            raise
+
+
+_receiving: Final = anyio.Lock()
 
 
 async def cancel(edge: Edge, host: Host, arguments: dict[str, Any]) -> Answer:

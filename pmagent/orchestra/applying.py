@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import anyio.to_thread
 import msgspec
@@ -288,7 +288,7 @@ class _Approval(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class _End(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     run_id: str
-    approval: int
+    approval: Annotated[int, msgspec.Meta(ge=1)]
     commit: str
     reason: str
     request: str

@@ -60,6 +60,10 @@ PATIENCE_SECONDS: Final = 30.0
 FAR_BYTES_MAX: Final = 24 << 20
 """A request through the database of the log has so many bytes at most, and so has its answer."""
 
+FAR_PARTS_MAX: Final = 1 << 18
+"""A request through the database has so many brackets at most: to read more lists and objects keeps the holder from
+others."""
+
 LOOK_SECONDS: Final = 30.0
 """So often who waits for an answer looks whether anybody holds the log."""
 
@@ -200,6 +204,14 @@ def require_possible(holder: str, name: str, arguments: Mapping[str, Any]) -> No
         raise NotFromHere("a secret must not lie in the database of the log", THERE)
 
 
+def require_readable(content: str) -> None:
+    """Raises BadMessage where a request through the database is larger than such a one may be."""
+    if len(content.encode()) > FAR_BYTES_MAX:
+        raise BadMessage(f"the request is longer than {FAR_BYTES_MAX} bytes", "ask for less at once, or there")
+    if content.count("[") + content.count("{") > FAR_PARTS_MAX:
+        raise BadMessage(f"the request has more than {FAR_PARTS_MAX} brackets", "ask for less at once, or there")
+
+
 def ask_holder(layout: Layout, holder: str, name: str, arguments: dict[str, Any], seconds: float) -> Answer:
     """Have the holder of the log, which is elsewhere, perform an operation that ``require_possible`` lets through;
     blocking. Raises NotFromHere, RemoteError, NotTaken, FarUnknown, BadMessage; Unreachable, DatabaseRefused."""
@@ -208,8 +220,7 @@ def ask_holder(layout: Layout, holder: str, name: str, arguments: dict[str, Any]
     arguments = {key: value for key, value in arguments.items() if key != "by_secret"}  # it holds on this machine alone
     arguments = _masked(name, {"request": new_request(name), **arguments})
     content = json_bytes(arguments).decode()
-    if len(content.encode()) > FAR_BYTES_MAX:
-        raise BadMessage(f"the request is longer than {FAR_BYTES_MAX} bytes", "ask for less at once, or there")
+    require_readable(content)
     try:
         found = msgspec.json.decode(_reply(layout, holder, name, arguments["request"], content, seconds), type=Reply)
     except UNDECODABLE as error:
@@ -228,7 +239,9 @@ def _reply(layout: Layout, holder: str, name: str, request: str, content: str, s
         if reply is None and not taken and requests.withdraw(request):
             raise NotTaken(f"{holder} has not taken the request in time; nothing was done", "pmagent status")
         while reply is None and (left := until - time.monotonic()) > 0 and layout.store.holder().live:
-            _, reply = requests.reply(request, min(left, LOOK_SECONDS))
+            taken, reply = requests.reply(request, min(left, LOOK_SECONDS))
+            if reply is None and not taken:  # it was lost with a server that the database has moved away from
+                break
     if reply is None:
         hint = "pmagent log tail shows whether it was carried out"
         if OPERATIONS[name].again:

@@ -13,7 +13,7 @@ import msgspec
 from pmagent.edges import OPERATIONS
 from pmagent.events.errors import PmagentError
 from pmagent.events.storage import Asked
-from pmagent.service.client import SECRETS, THERE, NotFromHere
+from pmagent.service.client import SECRETS, THERE, NotFromHere, require_readable
 from pmagent.service.wire import UNDECODABLE, BadMessage
 
 _UNNAMED: Final = (
@@ -32,6 +32,7 @@ def permitted(asked: Asked) -> dict[str, Any]:
     if known is None or not known.far:
         there = known.there if known is not None else ""
         raise NotFromHere(f"{asked.operation[:64]} cannot be asked through the database", there or THERE)
+    require_readable(asked.arguments)
     try:
         arguments = msgspec.json.decode(asked.arguments, type=dict[str, Any])
     except UNDECODABLE:

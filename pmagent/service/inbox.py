@@ -67,6 +67,7 @@ class _Server:
         self._host = host
         self._answering = answering
         self._turn = anyio.Lock()
+        self._reading = anyio.Lock()
         self._at_work: set[str] = set()
 
     async def serve(self, asked: Asked) -> None:
@@ -88,7 +89,9 @@ class _Server:
     async def _reply(self, asked: Asked) -> str:
         asker.set(FAR)
         try:
-            reply = await reply_to(self._host, Request(asked.operation, permitted(asked)))
+            async with self._reading:  # one in a turn of the event loop, however many have come
+                arguments = permitted(asked)
+            reply = await reply_to(self._host, Request(asked.operation, arguments))
         except PmagentError as error:
             reply = failure_of(error)
         text = json_bytes(reply).decode()

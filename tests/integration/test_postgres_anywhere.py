@@ -324,3 +324,18 @@ def test_an_audit_takes_its_report_along(two: Two, sources: Sources, tmp_path: P
     assert sent.read_bytes() == sources.report.read_bytes()
     local = two.far.run(audit[0], str(sources.repository), *audit[1:])
     assert (local.code, "cloned" in local.errors) == (USAGE, True), local.errors
+
+
+def test_the_report_of_a_refused_audit_is_not_kept(two: Two) -> None:
+    folder = two.holder.workspace / ".pmagent/data/reports"
+    before = set(folder.glob("*"))
+    refused = {"repo_url": "https://localhost/team/x.git", "pdf": "JVBERi0x", "audit_id": "x"}
+    with pytest.raises(PmagentError, match="no audit that can be asked for"):
+        two.ask("audit.run", at=two.reader, **refused)
+    assert folder.exists()
+    assert set(folder.glob("*")) == before
+
+
+def test_the_end_of_a_commit_names_an_event(two: Two) -> None:
+    with pytest.raises(PmagentError, match="no request to apply"):
+        two.ask("orchestra.applied", run_id="x", approval=0, commit="0" * 40, reason="")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,9 @@ import pytest
 from pmagent.edges import OPERATIONS
 from pmagent.events.postgres.requests import PostgresRequests
 from pmagent.events.postgres.schema import prepare
-from pmagent.events.postgres.session import DatabaseRefused
+from pmagent.events.postgres.session import DatabaseRefused, Session
 from pmagent.events.storage import Asked
-from pmagent.service.client import NotFromHere, asked_here_first
+from pmagent.service.client import FAR_BYTES_MAX, FAR_PARTS_MAX, NotFromHere, asked_here_first
 from pmagent.service.far import NotTheirs, permitted
 from pmagent.service.wire import BadMessage
 from pmagent.workspace.layout import Layout
@@ -201,6 +202,87 @@ def test_a_request_that_nobody_takes_is_taken_back_and_one_that_was_taken_is_not
     holder.close()
 
 
+def test_a_request_is_not_carried_out_whose_role_was_taken_from_its_operator(
+    server: Server, workspace: Path, tmp_path: Path
+) -> None:
+    address = server.new_log()
+    machine = Machine(tmp_path / "a", workspace, str(address))
+    assert machine.run("oa", "snapshot").code == 0
+    number = int(server.sql(f"SELECT log_no FROM pm.log WHERE name = '{address.log}'"))
+    server.sql("CREATE ROLE left_us LOGIN IN ROLE pm_reader; INSERT INTO pm.operator VALUES ('left_us', 'eve')")
+    side = PostgresRequests(server.address(address.log, "left_us"), replicated=False)
+    holder = PostgresRequests(address, replicated=False)
+    for id in ("x-1", "x-2"):
+        side.ask(id, "control.pause", "{}", 3000)
+    server.sql("UPDATE pm.operator SET operator = 'dan' WHERE role = 'left_us'")
+    assert holder.take(number, 1, 0) == [], "it was eve's"
+    with pytest.raises(DatabaseRefused, match="another request"):
+        side.ask("x-1", "control.pause", "{}", 3000)
+    assert side.ask("x-3", "control.pause", "{}", 3000) == "dan"
+    server.sql("DELETE FROM pm.operator WHERE role = 'left_us'")
+    assert holder.take(number, 1, 0) == [], "it is nobody's"
+    server.sql("INSERT INTO pm.operator VALUES ('left_us', 'eve')")
+    assert sorted(one.id for one in holder.take(number, 1, 0)) == ["x-1", "x-2"]
+    holder.answer(number, 1, "x-1", "{}")
+    side.close()
+    holder.close()
+
+
+def test_an_id_that_is_used_for_something_else_is_the_holders_to_judge_and_no_role_asks_without_end(
+    server: Server, workspace: Path, tmp_path: Path
+) -> None:
+    address = server.new_log()
+    machine = Machine(tmp_path / "a", workspace, str(address))
+    assert machine.run("oa", "snapshot").code == 0
+    number = int(server.sql(f"SELECT log_no FROM pm.log WHERE name = '{address.log}'"))
+    side = PostgresRequests(server.address(address.log, READER), replicated=False)
+    holder = PostgresRequests(address, replicated=False)
+    side.ask("x-1", "control.pause", "{}", 30)
+    assert len(holder.take(number, 1, 0)) == 1
+    holder.answer(number, 1, "x-1", "done")
+    side.ask("x-1", "control.pause", "{}", 30)
+    assert side.reply("x-1", 0) == (True, "done"), "the same once more"
+    side.ask("x-1", "control.pause", '{"reason": "another"}', 30)
+    assert side.reply("x-1", 0) == (False, None)
+    assert [one.arguments for one in holder.take(number, 1, 0)] == ['{"reason": "another"}']
+    long = "x" * FAR_BYTES_MAX
+    for id, content in (("x" * 201, "{}"), ("x-2", f"{long}x")):
+        with pytest.raises(DatabaseRefused, match="too long"):
+            side.ask(id, "control.pause", content, 30)
+    for turn in range(5):
+        side.ask(f"x-{turn + 2}", "control.pause", long, 30)
+    with pytest.raises(DatabaseRefused, match="too many requests"):
+        side.ask("x-9", "control.pause", long, 30)
+    other = PostgresRequests(server.address(address.log, "bob"), replicated=False)
+    assert other.ask("y-1", "control.pause", "{}", 30) == "bob"
+    for one in (side, holder, other):
+        one.close()
+
+
+def test_a_connection_that_breaks_as_it_is_made_is_made_again(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = server.new_log()
+    cut = list[Session]()
+
+    def script(session: Session, sql: str, seconds: float = 30.0) -> None:
+        if sql.startswith(("SET", "LISTEN")) and len(cut) < 1:
+            cut.append(session)
+            session.cut()
+        plain(session, sql, seconds)
+
+    plain = Session.script
+    side = PostgresRequests(server.address(address.log, READER), replicated=False)
+    monkeypatch.setattr(Session, "script", script)
+    assert side.reply("x-1", 0) == (False, None)
+    side.close()
+    cut.clear()
+    holder = PostgresRequests(address, replicated=False)
+    assert holder.take(0, 1, 0) == []
+    holder.close()
+    assert len(cut) == 1
+
+
 def test_only_listed_operations_in_the_askers_own_name_are_permitted() -> None:
     def asked(operation: str, arguments: str) -> Asked:
         return Asked("r-1", "viewer", "ada", operation, arguments)
@@ -218,4 +300,8 @@ def test_only_listed_operations_in_the_askers_own_name_are_permitted() -> None:
     for arguments in ("[]", "x", "{}", '{"request": "r-2"}', '{"request": "r-1", "secret": "s"}'):
         with pytest.raises(BadMessage):
             permitted(asked("pla.decide", arguments))
+    for more in (0, 1):
+        many = ",".join(["[]"] * (FAR_PARTS_MAX - 2 + more))
+        with pytest.raises(BadMessage, match="brackets") if more else nullcontext():
+            permitted(asked("oa.permits", f'{{"request": "r-1", "more": [{many}]}}'))
     assert permitted(asked("orchestra.cancel", '{"request": "r-1"}'))["operator"] == "ada"

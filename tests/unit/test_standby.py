@@ -9,6 +9,7 @@ import pytest
 
 from pmagent.events.errors import NotFound
 from pmagent.events.storage import StorageReader
+from pmagent.events.store import Holder
 from pmagent.service.client import REPLY_SECONDS, FarUnknown, NotFromHere, NotTaken, ask_holder, require_possible
 from pmagent.service.folding import Folded, fold_into
 from pmagent.service.standby import Follower, StandsBy
@@ -156,3 +157,37 @@ def test_an_answer_that_is_long_in_coming_is_waited_for_and_one_that_nobody_give
         ask_holder(Layout(workspace), "the holder", "pla.propose", asked, 86_400.0)
     assert "--request r-1 asks again" in raised.value.hint
     assert waited == [REPLY_SECONDS, REPLY_SECONDS]
+
+
+def test_a_request_that_was_lost_with_a_server_is_not_waited_for(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked = list[str]()
+
+    class Asking:
+        def ask(self, *_: object) -> None:
+            pass
+
+        def reply(self, _id: str, _seconds: float) -> tuple[bool, None]:
+            looked.append("")
+            assert len(looked) < 9, "it is looked for without end"
+            return False, None
+
+        def withdraw(self, _id: str) -> bool:
+            return False
+
+        def close(self) -> None:
+            pass
+
+    monkeypatch.setattr("pmagent.service.client.requests_of", lambda _workspace: Asking())
+    monkeypatch.setattr("pmagent.workspace.layout.Layout.store", StubStore())
+    with pytest.raises(FarUnknown):
+        ask_holder(Layout(workspace), "the holder", "kernel.refresh", {"request": "r-1"}, 3600.0)
+
+
+class StubStore:
+    """A log that somebody holds."""
+
+    def holder(self) -> Holder:
+        """See LogStore."""
+        return Holder(live=True, elsewhere=True)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pmagent.audit import carrying
-from pmagent.audit.carrying import carried, received
+from pmagent.audit.carrying import carried, dropped, received
 from pmagent.audit.source import BadAudit
 from pmagent.workspace.layout import Layout
 
@@ -28,12 +28,39 @@ def test_the_report_arrives_as_it_was_and_lies_in_the_holders_data(workspace: Pa
     layout.prepare()
     sent = carried(asked)
     assert set(sent) == {"repo_url", "pdf", "output"}
-    found = received(layout, sent)
+    found, new = received(layout, sent)
     assert set(found) == set(asked)
+    assert new
     path = Path(found["pdf_path"])
     assert path.is_relative_to(layout.home)
     assert (path.read_bytes(), path.stat().st_mode & 0o777) == (b"%PDF-1.7\0", 0o600)
-    assert received(layout, sent) == found, "asked once more it is the same request"
+    assert received(layout, sent) == (found, False), "asked once more it is the same request"
+
+
+def test_only_a_report_that_came_with_a_refused_request_is_removed(workspace: Path, asked: dict[str, Any]) -> None:
+    layout = Layout(workspace)
+    layout.prepare()
+    first, again = (received(layout, carried(asked)) for _ in range(2))
+    path = Path(first.arguments["pdf_path"])
+    dropped(layout, again)
+    assert path.exists()
+    dropped(layout, first)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("there", ["link", "file"])
+def test_a_report_is_written_nowhere_else(workspace: Path, asked: dict[str, Any], tmp_path: Path, there: str) -> None:
+    layout, elsewhere = Layout(workspace), tmp_path / "elsewhere"
+    layout.prepare()
+    elsewhere.mkdir()
+    if there == "link":
+        (layout.home / carrying.FOLDER).symlink_to(elsewhere)
+    else:
+        (layout.home / carrying.FOLDER).write_text("kept")
+    path = Path(received(layout, carried(asked)).arguments["pdf_path"])
+    assert path.read_bytes() == b"%PDF-1.7\0"
+    assert not path.parent.is_symlink()
+    assert list(elsewhere.iterdir()) == []
 
 
 def test_a_report_that_is_too_long_or_gone_is_not_sent(
@@ -45,6 +72,11 @@ def test_a_report_that_is_too_long_or_gone_is_not_sent(
     (tmp_path / "report.pdf").unlink()
     with pytest.raises(BadAudit, match="cannot be read"):
         carried(asked)
+
+
+def test_the_report_of_an_earlier_audit_is_not_looked_for_here(asked: dict[str, Any]) -> None:
+    with pytest.raises(BadAudit, match="lies on another machine"):
+        carried({**asked, "resumes": "2df04d9c-0719-49e6-ba3d-98be65a912e3"})
 
 
 @pytest.mark.parametrize("repo_url", ["/srv/secret", "file:///srv/secret", "."])
