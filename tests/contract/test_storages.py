@@ -129,7 +129,8 @@ class TestFolderOfBlobs(BlobsContract):
 
         def spoil(name: str) -> None:
             (path,) = tmp_path.glob(f"??/{name}")
-            path.write_bytes(b"x" + path.read_bytes()[1:])
+            content = path.read_bytes()
+            path.write_bytes(bytes([content[0] ^ 1]) + content[1:])
 
         return spoil
 
@@ -155,7 +156,8 @@ class TestPostgresBlobs(BlobsContract):
 
         def spoil(name: str) -> None:
             found = f"SELECT upload FROM pm.blob WHERE sha256 = decode('{name}', 'hex')"
-            server.sql(f"UPDATE pm.piece SET bytes = set_byte(bytes, 1, 0) WHERE n = 0 AND upload IN ({found})")
+            changed = "set_byte(bytes, 1, get_byte(bytes, 1) # 1)"
+            server.sql(f"UPDATE pm.piece SET bytes = {changed} WHERE n = 0 AND upload IN ({found})")
 
         return spoil
 
