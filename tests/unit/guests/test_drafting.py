@@ -141,7 +141,7 @@ async def test_what_a_broken_drafter_was_told_is_given_back_once(then: str, tmp_
 
 async def test_a_drafter_that_says_nothing_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drafter, "ANSWER_SECONDS", 0.0)
-    program = SAYS.format(b"\0\0\0\1\x90") + "told.recv(1 << 20); told.recv(1 << 20)"
+    program = SAYS.format(b"\0\0\0\1\x90") + "told.recv(1 << 20); import signal; signal.pause()"
     hooks = [Asking(line) for line in lines(tmp_path)]
     async with told(tmp_path, sys.executable, "-c", program) as (one, found):
         await started(one, hooks)
