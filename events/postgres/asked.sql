@@ -1,6 +1,6 @@
 -- Version 9: a request is its operator's when it is taken, too, and no role fills the holder's memory (docs/design.md §11.6).
 
--- What was asked, also where it is kept no more: under its id, something else is another request.
+-- The sum of the arguments, which outlives them: under the same id, something else is another request.
 ALTER TABLE pm.request ADD COLUMN sum bytea;
 
 -- Ask the holder, who may take it for p_seconds; once more is the same request. One that was answered, and is asked with other

@@ -99,7 +99,7 @@ async def note(host: Host, arguments: dict[str, Any]) -> Answer:
 
 
 def _starter(layout: Layout, wall: str) -> str:
-    """Who has started the wall, as the log says; "": nobody. Blocking. Raises CorruptLog."""
+    """The operator who has started the wall, as the log says; "": nobody. Blocking. Raises CorruptLog."""
     needles = [b'"guest.wall_started"'], [msgspec.json.encode(wall)]
     with closing(layout.store.reader()) as log:
         for run, _ in matching_runs(log, 1, log.tail().position, needles):

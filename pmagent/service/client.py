@@ -251,8 +251,8 @@ def _reply(layout: Layout, holder: str, name: str, request: str, content: str, s
 
 
 def _masked(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """The arguments as they may lie in a table: without secrets. Who wants to stop something is not kept from it by one
-    in their words; all else is refused, as it would be another request. Raises NotFromHere."""
+    """The arguments as they may lie in a table: without secrets. In a request that stops something they
+    are masked; any other that holds one is refused, as it would be another request. Raises NotFromHere."""
     from pmagent.events.redact import Redactor, secrets_in  # with all shapes of secrets
 
     if known := secrets_in(os.environ):

@@ -44,5 +44,5 @@ def not_asked(resolved: Resolved, error: PmagentError) -> list[CheckResult]:
 
 
 def reads_of(settings: KernelSettings) -> list[str]:
-    """What checks may read besides the workspace: real paths, since the sandbox shows nothing that a link leads to."""
+    """The real paths that checks may read besides the workspace: the sandbox shows nothing that a link leads to."""
     return [os.path.realpath(os.path.expanduser(path)) for path in settings.check_reads.split(os.pathsep) if path]

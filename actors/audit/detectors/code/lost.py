@@ -160,7 +160,7 @@ class LossReader:
             self._take_states(module)
 
     def _take_states(self, module: Module) -> None:
-        """What becomes of what a run gave back, and of the state that a node is given."""
+        """Follow the state that a run gave back, and the one that a node is given."""
         asked, states = _asked(module), _states(module)
         holding = {name for names in states.values() for name in names}
 

@@ -1,7 +1,7 @@
 """How the program at large is kept, by what was found in it whatever a rubric asks for; pure.
 
-Programs are of a piece: who drops exceptions in one file, or leaves half of what the program has to nobody, did so in
-others, where no detector saw it. A criterion's own evidence is a sample; this is what the sample was drawn from.
+Programs are of a piece: an author who drops exceptions in one file did so in others, where no detector saw it, and so
+it is with code that nothing reaches. A criterion's own evidence is a sample; this tells of all that it was drawn from.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ EXAMINED: Final = ("repo.scope", "report.scope", "images.scope", "repo.flaws")
 
 LEANS: Final = Fraction(9, 20)
 """So far a judge leans from what was found for the criterion to how the program at large is kept: what detectors find
-and miss is a sample, and a small one. What a flaw costs that was found is no matter of leaning."""
+and miss is a sample, and a small one. The cost of a flaw that was found is no matter of leaning."""
 
 
 def _there(judge: Judge, seen: Measure) -> Fraction:
