@@ -1,0 +1,1 @@
+"""Flood warnings for a municipality."""
