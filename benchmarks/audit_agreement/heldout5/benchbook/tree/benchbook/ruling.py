@@ -19,7 +19,7 @@ def rule(criterion: Criterion, opinions: list[Opinion], findings: list[Finding])
         weights[one.role] = WEIGHT[one.role]
         if one.vote.score >= 4 and not holding & set(one.vote.cites):
             weights[one.role] = 0.0
-            notes.append(f"The {one.role} gives {one.vote.score} without a finding that holds; the vote does not count.")
+            notes.append(f"The {one.role} gives {one.vote.score} without a finding that holds; it does not count.")
     counted = [(one, weights[one.role]) for one in mine if weights[one.role]]
     if not counted:
         score = 1 if seen and not holding else 2
