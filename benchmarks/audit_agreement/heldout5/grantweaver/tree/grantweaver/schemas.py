@@ -47,6 +47,12 @@ class DraftState(TypedDict, total=False):
     sections: Annotated[list[Section], operator.add]
 
 
+class Drafted(TypedDict):
+    """All that a branch hands back; call and profile must not be written by each of them."""
+
+    sections: Annotated[list[Section], operator.add]
+
+
 class GrantState(TypedDict, total=False):
     url: str
     profile: str

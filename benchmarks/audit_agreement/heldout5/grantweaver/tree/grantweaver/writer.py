@@ -3,7 +3,7 @@
 from langgraph.graph import END, START, StateGraph
 
 from .llm import model
-from .schemas import DraftState, Review, Section
+from .schemas import Drafted, DraftState, Review, Section
 
 MAX_ROUNDS = 3
 
@@ -40,7 +40,7 @@ def finish(state: DraftState):
     return {"sections": [Section(heading=state["requirement"].heading, text=state["text"])]}
 
 
-builder = StateGraph(DraftState)
+builder = StateGraph(DraftState, output_schema=Drafted)
 builder.add_node("write", write)
 builder.add_node("review", review)
 builder.add_node("finish", finish)
