@@ -1,7 +1,7 @@
 """How far audits agree with the scores that a reader gave, and how well they tell a report's false claims.
 
-Usage: benchmarks/audit_agreement.py [--set practice|heldout|heldout2|heldout3|heldout4|twins]... [--keep FOLDER]
-       [--reports FOLDER] [--model NAME]
+Usage: benchmarks/audit_agreement.py [--set practice|heldout|heldout2|heldout3|heldout4|heldout5|twins]...
+       [--keep FOLDER] [--reports FOLDER] [--model NAME]
 
 Each project of ``benchmarks/audit_agreement`` is built (``build.py``) and audited by the command line in a temporary
 workspace; ``--keep`` keeps the JSON reports, and ``--reports`` reads kept ones instead of auditing again. Printed are,
@@ -47,7 +47,7 @@ from pmagent.actors.audit.sources.pdf.statements import statements
 from pmagent.contracts.audit_facts import History, RepoSurvey
 
 HOME = Path(__file__).with_suffix("")
-SETS = ("practice", "heldout", "heldout2", "heldout3", "heldout4", "twins")
+SETS = ("practice", "heldout", "heldout2", "heldout3", "heldout4", "heldout5", "twins")
 ALIKE = 0.8
 """The share of a claim's words that a quoted sentence has at least, to be taken for it."""
 

@@ -102,7 +102,7 @@ def flat(text: str) -> str:
     return " ".join(text.replace("`", "").replace("*", "").replace("> ", "").split())
 
 
-@pytest.mark.parametrize("name", ["practice", "heldout", "heldout2", "heldout3", "heldout4"])
+@pytest.mark.parametrize("name", ["practice", "heldout", "heldout2", "heldout3", "heldout4", "heldout5"])
 def test_each_project_has_its_scores_and_its_claims_stand_in_its_report(name: str) -> None:
     for project in projects(name):
         scores = tomllib.loads((project / "scores.toml").read_text("utf-8"))
