@@ -35,15 +35,15 @@ def transcribe(source: Source) -> str:
 def read(source: Source) -> Entries:
     if source.path.stat().st_size > MAX_BYTES:
         raise MediaError(f"{source.path.name} is larger than {MAX_BYTES} bytes")
-    if source.kind == "memo":
-        content = f"Memo of the foreman:\n{transcribe(source)}"
-    else:
-        data = base64.b64encode(source.path.read_bytes()).decode()
-        content = [
-            {"type": "text", "text": "Photo from the site. Which work or defect is to be seen?"},
-            {"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{data}"}},
-        ]
     try:
+        if source.kind == "memo":
+            content = f"Memo of the foreman:\n{transcribe(source)}"
+        else:
+            data = base64.b64encode(source.path.read_bytes()).decode()
+            content = [
+                {"type": "text", "text": "Photo from the site. Which work or defect is to be seen?"},
+                {"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{data}"}},
+            ]
         return extractor().invoke([SystemMessage(SYSTEM), HumanMessage(content)])
     except Exception as error:
         raise MediaError(f"{source.path.name}: {error}") from error
