@@ -1,6 +1,6 @@
 # Everything a developer or a machine starts. All paths are relative, so the folder may lie anywhere.
 .DEFAULT_GOAL := help
-.PHONY: help setup check test night planted machines repositories guests lint types imports tests units laws waiting demo bench schemas man lock clean
+.PHONY: help setup check test full costs night planted machines repositories guests lint types imports tests units laws waiting demo bench schemas man lock clean
 SHELL := /bin/sh
 .SHELLFLAGS := -eu -c
 # Nothing of the caller's Python or pytest settings reaches the runs below.
@@ -20,8 +20,11 @@ help: ## this list
 setup: ## make .venv with pinned, hash-checked packages and .venv/bin/pmagent
 	@sh scripts/setup.sh requirements-dev.txt
 
-test: setup ## setup and every check
+test: setup ## setup and every check, in four minutes; tests/costly.txt and tests/night.txt say what is left out
 	@$(MAKE) --no-print-directory check
+
+full: setup ## the same with the costly tests, in a quarter of an hour; what a build machine runs
+	@PMAGENT_TESTS=full $(MAKE) --no-print-directory check
 
 # Tests that compute (units, laws) and tests that wait for processes, browsers and disks are pools, side by side.
 check: ## lint, types, import rules, tests, side by side (after setup)
@@ -66,6 +69,10 @@ laws:
 # A module's tests share its daemons and browsers, so one process runs them all.
 waiting:
 	+MAKEFLAGS= $(BIN)/python -I -m pytest -n 4 --dist loadscope $(WAITING)
+
+costs: setup ## measure the tests, and write tests/costly.txt
+	@measured=$$(mktemp); PMAGENT_TESTS=full PMAGENT_COSTS=$$measured $(MAKE) --no-print-directory tests; \
+	$(BIN)/python -I -m tests.support.costs $$measured; rm $$measured
 
 demo: setup ## run the main job on the example workspace
 	@$(BIN)/python -I examples/demo.py

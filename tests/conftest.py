@@ -25,7 +25,8 @@ from pmagent.service import liveness
 from pmagent.workspace.trust import accept
 from tests.support import own_state
 from tests.support.cases import on_loop
-from tests.support.effort import NIGHT, by_night, examples, named_by_night
+from tests.support.bugs import bugs
+from tests.support.effort import FULL, NIGHT, by_night, costly, examples, named_by_night
 
 if TYPE_CHECKING:
     from tests.support.gateway import GatewayBench
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from tests.support.orchestra import Harness
 
 __all__ = ["own_state"]
+
+pytest_plugins = ["tests.support.costs"] if "PMAGENT_COSTS" in os.environ else []
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLE = ROOT / "examples" / "workspace"
@@ -71,14 +74,25 @@ def pytest_collection() -> Generator[None, Any, Any]:
         gc.freeze()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave out by day what runs by night alone."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what costs much, unless it is asked for by name, or by a planted bug."""
     if NIGHT:
         return
-    named = set(named_by_night())
+    night = set(named_by_night())
     for item in items:
-        if item.nodeid in named or item.nodeid.partition("[")[0] in named:
+        if night & {item.nodeid, item.nodeid.partition("[")[0]}:
             item.add_marker(by_night)
+    if FULL or any("::" in argument for argument in config.args):
+        return
+    left_out = set(costly())
+    planted = {bug.test for bug in bugs()}
+    late = [
+        item
+        for item in items
+        if item.nodeid in left_out and not planted & {item.nodeid, item.nodeid.partition("[")[0]}
+    ]
+    config.hook.pytest_deselected(items=late)
+    items[:] = [item for item in items if item not in set(late)]
 
 
 @pytest.hookimpl(tryfirst=True)

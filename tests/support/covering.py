@@ -1,4 +1,4 @@
-"""Few seeds that together meet every fault of their worlds, for ``make test``; ``make night`` runs each world's first
+"""Few seeds that together meet every fault of their worlds, for ``make full``; ``make night`` runs each world's first
 so many seeds.
 
 Where they do not meet one any more, after a change of what happens in the simulation, the search goes on among those of

@@ -1,6 +1,6 @@
-"""How much is tried. ``make test`` tries a share of the examples, seeds and kills, and leaves out the tests that
-tests/night.txt names; ``make night`` tries all of them. The share by day is the same in each run: a run that fails can
-be repeated.
+"""How much is tried. ``make test`` takes four minutes: it tries a share of the examples, seeds and kills, and leaves out
+the tests that tests/costly.txt and tests/night.txt name. ``make full`` runs those of tests/costly.txt, too; ``make
+night`` tries everything. The share is the same in each run: a run that fails can be repeated.
 """
 
 from __future__ import annotations
@@ -16,17 +16,28 @@ import pytest
 T = TypeVar("T")
 
 NIGHT = os.environ.get("PMAGENT_TESTS") == "night"
+FULL = NIGHT or os.environ.get("PMAGENT_TESTS") == "full"
 
 by_night = pytest.mark.skipif(not NIGHT, reason="by night")
 """Marks a test of real processes that wait for long, and whose statement others, or the simulation, check by day."""
 
 
-NAMED_BY_NIGHT = Path(__file__).resolve().parents[1] / "night.txt"
+_TESTS = Path(__file__).resolve().parents[1]
+COSTLY = _TESTS / "costly.txt"
 
 
 def named_by_night() -> list[str]:
     """The tests that night.txt names: ``file::test``, or ``file::test[case]``."""
-    return [line for line in NAMED_BY_NIGHT.read_text().splitlines() if not line.startswith("#")]
+    return _lines(_TESTS / "night.txt")
+
+
+def costly() -> list[str]:
+    """The tests that costly.txt names, as ``named_by_night``."""
+    return [line.partition(" ")[2] for line in _lines(COSTLY)]
+
+
+def _lines(path: Path) -> list[str]:
+    return [line for line in path.read_text("utf-8").splitlines() if not line.startswith("#")]
 
 
 def rounds(night: int, day: int) -> int:

@@ -6,7 +6,6 @@ from importlib import import_module
 from typing import Any
 
 from langchain_core.messages import AIMessage
-from langchain_openai import AzureChatOpenAI, ChatOpenAI
 from pydantic import BaseModel, SecretStr
 
 from pmagent.actors.model.chat import _CLASSES, _validates_itself
@@ -46,6 +45,8 @@ def test_what_does_not_fit_the_class_comes_back_as_it_was_said(name: str) -> Non
 
 
 def test_clients_that_hold_text_against_the_class_themselves_are_known_with_all_that_are_built_on_them() -> None:
+    from langchain_openai import AzureChatOpenAI, ChatOpenAI  # it takes two seconds, here and not in each process
+
     class Own(ChatOpenAI):
         """Somebody's client for a provider that speaks the same."""
 
