@@ -28,6 +28,17 @@ FORMAT: Final = "PMAGENT_FORMAT"
 CONTEXT: Final[dict[str, Any]] = {"help_option_names": ["-h", "--help"], "max_content_width": 120}
 
 
+def options(*given: Decorator) -> Decorator:
+    """A decorator that gives a command all of these options, in this order."""
+
+    def decorated(command: Any) -> Any:
+        for option in reversed(given):
+            command = option(command)
+        return command
+
+    return decorated
+
+
 class App:
     """One run of the command line: the writer, the shared options, and the settings (looked up when asked for)."""
 
