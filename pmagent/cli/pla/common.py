@@ -22,12 +22,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 MODE_STYLES: Final = {"OBSERVE": "green", "SUGGEST": "yellow", "EXECUTE": "red"}
 
 
-def operator_option() -> Callable[[F], F]:
-    """``--operator NAME``: who acts."""
-    named = "Your name as operator [default: the setting pla.operator, else the login name]."
-    return click.option("--operator", metavar="NAME", help=named)
-
-
 def acting(app: App, given: str | None) -> str:
     """The operator who acts. Raises BadOperator, ConfigError."""
     from pmagent.pla.operators import checked, login
