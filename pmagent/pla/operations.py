@@ -304,10 +304,7 @@ async def _revealed(
     return plain
 
 
-MODE: Final = "pla.mode"
-OBSERVE: Final = "pla.observe"
 OUTCOME: Final = "pla.outcome"
-END: Final = "pla.end"
 STATUS: Final = "pla.status"
 LIST: Final = "pla.list"
 SHOW: Final = "pla.show"

@@ -260,14 +260,3 @@ def folded(
         if old := documents.take_retired():
             yield old
     yield documents.every()
-
-
-def rebuild(
-    storage: StorageReader, projections: Sequence[AnyProjection], blobs: BlobSource | None, until: int | None = None
-) -> dict[str, Content]:
-    """All of ``folded`` at once, without the documents of halted projections: for small logs."""
-    documents = Documents(projections)
-    found: dict[str, Content] = {}
-    for part in folded(storage, documents, blobs, until):
-        found.update(computed(part))
-    return found

@@ -20,7 +20,7 @@ import anyio.to_thread
 import msgspec
 
 from pmagent.actors.checks.text import plain
-from pmagent.actors.core.actor import Io, Performers, Resources, StoredBlob
+from pmagent.actors.core.actor import Io, StoredBlob
 from pmagent.actors.orchestra.running.artifact_paths import without_clashes
 from pmagent.actors.orchestra.running.sandbox_spec import (
     HIDDEN,
@@ -167,11 +167,6 @@ class Attempts:
             while len(self._requests) > _REQUESTS_KEPT:
                 self._requests.popitem(last=False)
         return known
-
-
-def performers(_: Resources) -> Performers:
-    """Attempts of tasks; the host's own, for they know what they left."""
-    return {TaskAttemptRequested: Attempts()}
 
 
 def _found(root: str, request: RunRequested, assigned: TaskAssigned) -> tuple[tuple[str, ...], list[Program], str]:
