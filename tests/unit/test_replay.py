@@ -16,11 +16,11 @@ from pmagent.events.commit import Committer
 from pmagent.events.disk import RealDisk
 from pmagent.events.errors import CorruptLog
 from pmagent.events.event import Draft, Event
-from pmagent.events.memory import MemoryStorage
 from pmagent.events.segment_store import SegmentStorage
 from pmagent.replay.divergence import LISTED_MAX, Divergence
 from pmagent.replay.replayer import fold_log, replay_log
 from tests.support.cases import each
+from tests.support.memory_storage import MemoryStorage
 from tests.support.recorded import altered_log, inserted_log, stored_log
 from tests.support.toys import (
     Asked,

@@ -17,7 +17,6 @@ from pmagent.events import writer
 from pmagent.events.errors import OutcomeUnknown
 from pmagent.events.event import Event, Tail
 from pmagent.events.log import now
-from pmagent.events.memory import MemoryStorage
 from pmagent.events.reader import events
 from pmagent.events.sequencer import Sequencer
 from pmagent.events.writer import (
@@ -30,6 +29,7 @@ from pmagent.events.writer import (
     InlineRule,
 )
 from tests.support.logs import draft
+from tests.support.memory_storage import MemoryStorage
 from tests.support.one_writer import Log
 
 QUICK = SLOW_SECONDS / 2

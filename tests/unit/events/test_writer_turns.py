@@ -11,9 +11,9 @@ import pytest
 from pmagent.events.commit import Durable
 from pmagent.events.errors import OutcomeUnknown
 from pmagent.events.event import Tail
-from pmagent.events.memory import MemoryStorage
 from pmagent.events.sequencer import Sequencer
 from tests.support.logs import draft
+from tests.support.memory_storage import MemoryStorage
 from tests.support.one_writer import Log
 
 
