@@ -18,7 +18,7 @@ from pmagent.actors.guests.matching import pattern
 from pmagent.actors.guests.paths import BadRule
 from pmagent.contracts.guest_calls import Answer, Label, Layer, LayerName, Policy, Rule, Shape, When
 from pmagent.contracts.shape import Misfit, fit
-from pmagent.contracts.text import BadText, decoded, from_yaml
+from pmagent.contracts.text import decoded, from_yaml
 from pmagent.events.atomic import read_plain
 from pmagent.events.errors import PmagentError
 from pmagent.guests import cedar
@@ -342,6 +342,3 @@ def kinds_of(workspace: Path) -> list[str]:
     marks = {"python": ("pyproject.toml", "setup.py", "requirements.txt"), "node": ("package.json",),
              "rust": ("Cargo.toml",)}  # fmt: skip
     return [kind for kind, names in marks.items() if any((workspace / name).exists() for name in names)]
-
-
-__all__ = ["BadPolicy", "BadText", "built_in", "kinds", "policy_of", "read_policy", "rules_of", "template"]

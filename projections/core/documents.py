@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from pmagent.actors.core.engine import describe_failure
+from pmagent.actors.core.integrity import describe_failure
 from pmagent.actors.core.snapshot import EXPORTED_BYTES_MAX
 from pmagent.contracts.content import Content
 from pmagent.contracts.control import Pruned, PruneEnded

@@ -434,6 +434,3 @@ def approved(
     assert found is not None, "just required"
     require(len(found.ordered) == 1 and performed[found.ordered[0]] == 1, f"{execution} is typed, and was not ordered")
     return found.request
-
-
-__all__ = ["ANSWERS", "OWN", "approved", "check_pla", "check_pla_ended", "check_pla_idle"]

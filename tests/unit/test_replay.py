@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from pmagent.actors.core.actor import AnyActor
-from pmagent.actors.core.engine import ENGINE
+from pmagent.actors.core.integrity import ENGINE
 from pmagent.contracts.payload import Correlated, Payload, encode
 from pmagent.events.blobs import BlobStore
 from pmagent.events.commit import Committer

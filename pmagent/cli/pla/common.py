@@ -92,7 +92,8 @@ def ask_to_lower(app: App, operation: str, operator: str | None, undone: str, **
     from pmagent.service.client import daemon_listens
     from pmagent.service.operations import call
     from pmagent.workspace.layout import Layout
-    from pmagent.workspace.settings import ConfigError, workspace_of
+    from pmagent.workspace.settings import workspace_of
+    from pmagent.workspace.settings_programs import ConfigError
 
     layout = Layout(workspace_of(app.workspace_flag, app.environ))
     held = None if daemon_listens(layout) else held_by_job(layout)  # a database is not waited for beside a daemon
