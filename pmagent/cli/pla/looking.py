@@ -21,10 +21,7 @@ def status(app: App, format: str) -> int:
     """Mode, session, device, and the open proposal; without a daemon, from the log."""
     document = ask(app, "pla.status").document
     document["violations"] = _violations(app, document["session"])
-    if format == "json":
-        app.output.document(document)
-    else:
-        _status_screen(app.output, document)
+    app.output.answer(format, document, lambda: _status_screen(app.output, document))
     return Exit.DONE
 
 
@@ -107,10 +104,10 @@ def listing(app: App, count: int, stands: str | None, by: str | None, outcome: s
     found = ask(app, "pla.list", count=count).document
     every = found["proposals"]
     document = {**found, "proposals": [one for one in every if fits(one, stands or "", by or "", outcome or "")]}
-    if format == "json":
-        app.output.document(document)
-    else:
-        list_proposals(app.output, document["proposals"], narrowed=bool(stands or by or outcome))
+    narrowed = bool(stands or by or outcome)
+    app.output.answer(
+        format, document, lambda: list_proposals(app.output, document["proposals"], narrowed=narrowed)
+    )
     return Exit.DONE
 
 

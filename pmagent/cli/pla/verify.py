@@ -37,11 +37,9 @@ def verify_log(app: App, paths: tuple[Path, ...], alone: bool, format: str) -> i
         require_workspace(app.workspace)
         found = []
     verdicts: list[dict[str, Any]] = [{"path": str(path), **msgspec.structs.asdict(one)} for path, one in found]
-    if format == "json":
-        app.output.document({"ok": all(verdict["ok"] for verdict in verdicts), "logs": verdicts})
-    else:
-        _screen(app.output, verdicts)
-    return Exit.DONE if all(verdict["ok"] for verdict in verdicts) else Exit.CORRUPT
+    ok = all(verdict["ok"] for verdict in verdicts)
+    app.output.answer(format, {"ok": ok, "logs": verdicts}, lambda: _screen(app.output, verdicts))
+    return Exit.DONE if ok else Exit.CORRUPT
 
 
 def _screen(output: Output, verdicts: list[dict[str, Any]]) -> None:
