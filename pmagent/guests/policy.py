@@ -16,7 +16,7 @@ import yaml
 
 from pmagent.actors.guests.matching import pattern
 from pmagent.actors.guests.paths import BadRule
-from pmagent.contracts.guest_calls import Answer, Label, Layer, LayerName, Policy, Rule, Shape, When
+from pmagent.contracts.guest_calls import Answer, Layer, LayerName, Policy, Rule, Shape
 from pmagent.contracts.shape import Misfit, fit
 from pmagent.contracts.text import decoded, from_yaml
 from pmagent.events.atomic import read_plain
@@ -38,18 +38,10 @@ class BadPolicy(PmagentError, exit_code=2):
     """A policy that is not understood; the message says where."""
 
 
-class RuleText(Shape, frozen=True, kw_only=True):
+class RuleText(Rule, frozen=True, kw_only=True):
     """A rule as it stands in a file; ``id``: its name, else layer and line."""
 
-    match: str
-    answer: Answer | None = None
     id: str = ""
-    when: When = When()
-    approvals: int = 1
-    expires: str = ""
-    reason: str = ""
-    label: Label | None = None
-    remediation: bool = False
 
 
 class PolicyText(Shape, frozen=True, kw_only=True):
@@ -192,10 +184,7 @@ def _rule(one: RuleText, where: str, home: str, id: str) -> Rule:
     hours = one.when.hours
     if hours and (len(hours) != 2 or not all(0 <= hour <= 24 for hour in hours)):
         raise BadPolicy(f"{where}: when.hours is {hours}", "write two hours, as [9, 17]")
-    return Rule(
-        id=id, match=match, answer=one.answer, when=one.when, approvals=one.approvals, expires=one.expires,
-        reason=one.reason, label=one.label, remediation=one.remediation,
-    )  # fmt: skip
+    return Rule(**(msgspec.structs.asdict(one) | {"id": id, "match": match}))
 
 
 def session_rule(match: str, approval: int, home: str, expires: str = "", reason: str = "") -> Rule:

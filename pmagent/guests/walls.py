@@ -17,7 +17,7 @@ from pmagent.contracts.guests import (
     GuestWallEnded,
     GuestWallStarted,
 )
-from pmagent.contracts.orchestra_events import CONTACTS_MAX, NetContact
+from pmagent.contracts.orchestra_events import CONTACTS_MAX
 from pmagent.contracts.payload import Payload, typed
 from pmagent.events.errors import PmagentError
 from pmagent.events.reader import events_of_types
@@ -65,10 +65,10 @@ def not_started(layout: Layout, wall: str, harness: Harness, why: str) -> None:
 def ended(layout: Layout, wall: str, harness: Harness, end: Ended) -> None:
     """Record how it ended."""
     outcome = end.outcome
-    fields, kept = NetContact.__struct_fields__, outcome.contacts[:CONTACTS_MAX]
+    kept = outcome.contacts[:CONTACTS_MAX]
     over = GuestWallEnded(
         wall=wall, exit_code=outcome.exit_code, signal=outcome.signal, exceeded=outcome.exceeded,
-        contacts=[NetContact(**{name: getattr(one, name) for name in fields}) for one in kept],
+        contacts=list(kept),
         contacts_dropped=outcome.contacts_dropped + len(outcome.contacts) - len(kept),
         planted=list(outcome.planted), branch=end.taken.branch if end.taken is not None else "",
     )  # fmt: skip

@@ -35,14 +35,13 @@ from pmagent.actors.sandbox.artifacts import Collected, Found
 from pmagent.actors.sandbox.host import SEEN_SECONDS
 from pmagent.actors.sandbox.programs import add_line, check_unchanged, git_folder, hidden_anew, lacking
 from pmagent.actors.sandbox.runner import run
-from pmagent.actors.sandbox.spec import Contact, Outcome, SandboxRefused, SandboxSpec, SandboxUnavailable, within
-from pmagent.contracts.orchestra import PATH_CHARS_MAX, UNENFORCED, Artifact, Program
+from pmagent.actors.sandbox.spec import Outcome, SandboxRefused, SandboxSpec, SandboxUnavailable, within
+from pmagent.contracts.orchestra import PATH_CHARS_MAX, UNENFORCED, Artifact, NetContact, Program
 from pmagent.contracts.orchestra_events import (
     CONTACTS_MAX,
     LAST_LINES_MAX,
     MEND_CHARS_MAX,
     Captured,
-    NetContact,
     RunRequested,
     TaskAssigned,
     TaskAttemptRequested,
@@ -336,7 +335,7 @@ async def kept(
         last_lines=await _last_lines(stderr if stderr.size_bytes else stdout, io), artifacts=[*own, *artifacts],
         notes=[*cut, *skipped, *dropped, *(f"{UNENFORCED}{what}" for what in outcome.unenforced)],
         violations=_violations(outcome.planted),
-        contacts=[_contact(contact) for contact in outcome.contacts[:CONTACTS_MAX]],
+        contacts=list(outcome.contacts[:CONTACTS_MAX]),
         refusals=_refusals(outcome.contacts),
     )
 
@@ -346,7 +345,7 @@ def _violations(planted: tuple[str, ...]) -> list[str]:
     return [*(f"it made {what}" for what in planted[:VIOLATIONS_MAX]), *more]
 
 
-def _refusals(contacts: tuple[Contact, ...]) -> list[str]:
+def _refusals(contacts: tuple[NetContact, ...]) -> list[str]:
     """Why the proxy refused, each reason once; each names its host."""
     reasons = (
         one.reason if not one.host or one.host in one.reason else f"{one.host}:{one.port}: {one.reason}"
@@ -354,10 +353,6 @@ def _refusals(contacts: tuple[Contact, ...]) -> list[str]:
         if one.verdict == "refused"
     )
     return list(dict.fromkeys(reasons))[:REFUSALS_MAX]
-
-
-def _contact(contact: msgspec.Struct) -> NetContact:
-    return msgspec.convert(msgspec.structs.asdict(contact), NetContact)
 
 
 async def _collected(place: _Place, io: Io) -> tuple[list[Artifact], list[str]]:
