@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from benchmarks.harness import Bench, Row, Spread, alternate, percentile, raw_syncs
 from benchmarks.workload import DATA_BYTES, Noted, draft, note
-from pmagent.events.log import Log, open_log
+from tests.support.one_writer import Log, open_log
 
 WRITERS = (1, 16, 64, 256)
 

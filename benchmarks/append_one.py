@@ -17,8 +17,9 @@ from benchmarks.harness import Bench, Row, Spread, raw_syncs
 from benchmarks.workload import Noted, draft, note, open_new
 from pmagent.events.commit import Committer
 from pmagent.events.evidence import log_in
-from pmagent.events.log import now, open_log
+from pmagent.events.log import now
 from pmagent.events.sequencer import Sequencer
+from tests.support.one_writer import open_log
 
 LINE_BYTES = 500
 """About the length of a line with ``DATA_BYTES`` of data."""

@@ -28,9 +28,9 @@ from pmagent.events.log import now, opening_events
 from pmagent.events.redact import Redactor
 from pmagent.events.segment_log import SegmentLog
 from pmagent.events.sequencer import Sequencer
-from pmagent.events.verify import require_intact
 from pmagent.service.daemon import spare_collector
 from pmagent.service.io import RealIo
+from tests.support.logs import require_intact
 
 WRITERS = 256
 

@@ -28,7 +28,7 @@ from benchmarks.workload import Noted, draft, note
 from pmagent.events.event import ZERO_SUM, Draft, Event, Tail
 from pmagent.events.evidence import log_in
 from pmagent.events.line import seal
-from pmagent.events.log import Log, now, opening_events
+from pmagent.events.log import now, opening_events
 from pmagent.events.postgres.store import PostgresLog
 from pmagent.events.reader import runs
 from pmagent.events.sequencer import Sequencer
@@ -37,6 +37,7 @@ from pmagent.service.daemon import spare_collector
 from tests.conftest import fresh_example
 from tests.support.commands import spawn
 from tests.support.daemons import running
+from tests.support.one_writer import Log
 from tests.support.patroni import TTL, lacks, patroni_cluster
 from tests.support.postgres import WRITER, Server, lacking, servers
 from tests.support.workers import LOG, joined, working

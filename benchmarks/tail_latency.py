@@ -17,8 +17,8 @@ from benchmarks.harness import ROOT, Bench, Row, Spread, percentile
 from benchmarks.workload import Noted, draft
 from pmagent.contracts.payload import typed
 from pmagent.events.evidence import log_in
-from pmagent.events.log import open_log
 from pmagent.events.reader import Follower, Progress
+from tests.support.one_writer import open_log
 
 RATE = 1_000
 _END = "end"

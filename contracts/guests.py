@@ -24,7 +24,7 @@ from msgspec import Meta
 
 from pmagent.contracts.control import REASON_CHARS_MAX, Channel, OperatorId
 from pmagent.contracts.guest_calls import Answer, Call, Change, Definition, Harness, Policy, Rule, Verdict
-from pmagent.contracts.orchestra_events import NetContact
+from pmagent.contracts.orchestra import NetContact
 from pmagent.contracts.payload import END, Payload, blob, event_type
 from pmagent.contracts.pla_events import Proof
 

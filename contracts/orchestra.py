@@ -240,6 +240,20 @@ class ConstraintOverrides(Document, frozen=True, kw_only=True, omit_defaults=Tru
     sandbox: SandboxOverrides = SandboxOverrides()
 
 
+class NetContact(Document, frozen=True, kw_only=True):
+    """One request of a tool to the filtering proxy, the address that it led to ("": none), and how many bytes went."""
+
+    host: str
+    """As it was asked for; an allowed one in the form in which names are compared. "" where it could not be read."""
+    port: int
+    address: str
+    verdict: Literal["allowed", "refused"]
+    reason: str
+    """Why it was refused, or why an allowed one came to nothing or was cut; else ""."""
+    bytes_out: Count
+    bytes_in: Count
+
+
 class PlanTask(Document, frozen=True, kw_only=True):
     """A task as a plan lists it. It waits for ``depends_on``; ``parent_id`` is hierarchy only."""
 

@@ -21,6 +21,7 @@ from pmagent.contracts.orchestra import (
     Inputs,
     Intent,
     LocalId,
+    NetContact,
     PlanRequest,
     PlanText,
     Program,
@@ -323,18 +324,6 @@ class Captured(Document, frozen=True, kw_only=True, omit_defaults=True):
     cut: bool
     gap_at: Count = 0
     gap_bytes: Count = 0
-
-
-class NetContact(Document, frozen=True, kw_only=True):
-    """One request of a tool to the filtering proxy, the address that it led to ("": none), and how many bytes went."""
-
-    host: str
-    port: int
-    address: str
-    verdict: Literal["allowed", "refused"]
-    reason: str
-    bytes_out: Count
-    bytes_in: Count
 
 
 @event_type("task.exited")

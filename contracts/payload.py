@@ -155,6 +155,12 @@ def effect_of(payload: object) -> Effect | None:
     return effect
 
 
+def is_repeatable(payload: object) -> bool:
+    """Whether ``payload`` requests an effect that may be performed again after a crash."""
+    effect = effect_of(payload)
+    return effect is not None and effect.repeatable
+
+
 def requests_effect(cls: type) -> bool:
     """Whether payloads of this type request an effect."""
     return cls in _EFFECTS

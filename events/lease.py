@@ -161,8 +161,6 @@ class Die(msgspec.Struct, frozen=True, gc=False):
 
 Action = Read | Take | Renew | Release | Hold | Act | Lapse | Die
 
-_HOLD_STILL: Final[list[Action]] = []
-
 
 class Lease:
     """The part of one daemon: of the process ``holder``, whose name no other process ever has. ``poll``: how often a

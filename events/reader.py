@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from enum import Enum
 from typing import Final
@@ -165,6 +165,16 @@ def matching_runs(
             reader = None
             yield (), min(last, until)
         position = last + 1
+
+
+def events_of_types(
+    storage: StorageReader, position: int, types: Collection[str], *needles: bytes
+) -> Iterator[StoredEvent]:
+    """Durable events of these types from ``position`` on, as far as their lines hold each of ``needles``; see
+    ``matching_runs``. Raises CorruptLog."""
+    groups = ([msgspec.json.encode(name) for name in types], *([one] for one in needles))
+    for run, _ in matching_runs(storage, position, storage.tail().position, groups):
+        yield from (event for event in run if event.type in types)
 
 
 def events(storage: StorageReader, position: int = 1, until: int | None = None) -> Iterator[StoredEvent]:

@@ -14,7 +14,7 @@ import msgspec
 
 from pmagent.events.damage import belongs_elsewhere, created_log_id, later_batch, sum_of
 from pmagent.events.disk import Disk, RealDisk
-from pmagent.events.errors import CorruptLog, NotFound
+from pmagent.events.errors import NotFound
 from pmagent.events.event import LINE_BYTES_MAX, Tail
 from pmagent.events.head import NAME as HEAD_NAME
 from pmagent.events.head import SLOT_BYTES, HeadSlot, read_head
@@ -199,15 +199,6 @@ class _Verifier(LineVerifier):
                 self._beyond = wrong
                 return None
             return None
-
-
-def require_intact(folder: str, disk: Disk | None = None) -> Verification:
-    """Verify, and raise CorruptLog for a finding."""
-    result = verify_log(folder, disk)
-    if result.finding is not None:
-        found = result.finding
-        raise CorruptLog(found.file, found.offset, found.position, found.reason)
-    return result
 
 
 def _stranger(names: list[str]) -> Finding | None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from pmagent.contracts.content import BlobContent, whole
+from pmagent.contracts.content import BlobContent
 from pmagent.contracts.daemon import DaemonStarted
 from pmagent.contracts.otherwise import Entry, Listed, Otherwise, counted, later
 from pmagent.contracts.payload import typed
@@ -17,20 +17,9 @@ from pmagent.events.evidence import log_of
 from pmagent.events.named_blobs import BlobCheck
 from pmagent.events.tree import LeadsOut
 from pmagent.projections.core.disk import Difference, DocumentStore, note_halts
-from pmagent.projections.core.documents import Documents, Taken, computed, folded
-from pmagent.projections.core.projection import Halt, Part, ProjectionHalted
+from pmagent.projections.core.documents import Documents, Taken, folded
+from pmagent.projections.core.projection import Halt, Part
 from pmagent.projections.registry import all_projections
-
-
-def documents_of(workspace: Path, until: int | None = None) -> dict[str, bytes]:
-    """All of the workspace's documents at once, rebuilt from its log: for small ones. Raises NotFound, CorruptLog,
-    ProjectionHalted."""
-    blobs, documents, given = log_of(workspace).blobs(), Documents(all_projections()), dict[str, bytes]()
-    for found in parts_of(workspace, documents, until):
-        given.update({path: whole(content, blobs) for path, content in computed(found).items()})
-    for halt in documents.halted.values():
-        raise ProjectionHalted(halt)
-    return given
 
 
 def check_documents(

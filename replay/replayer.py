@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Final
 
 from pmagent.actors.core.actor import AnyActor
-from pmagent.actors.core.engine import ENGINE, Engine, HistoryError, RecordedReaction, about_whom
+from pmagent.actors.core.engine import Engine, HistoryError, about_whom
+from pmagent.actors.core.integrity import ENGINE
+from pmagent.actors.core.recorded import RecordedReaction
 from pmagent.contracts.daemon import DaemonStarted
 from pmagent.contracts.otherwise import NOTHING, Entry, Otherwise, counted
 from pmagent.contracts.payload import BlobSource, Unknown, typed

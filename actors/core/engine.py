@@ -55,11 +55,6 @@ from pmagent.events.event import DATA_BYTES_MAX, Draft, Event, Tail
 from pmagent.events.line import check_texts
 from pmagent.events.sequencer import RECENT_FACTS_MAX, Sequencer
 
-__all__ = [
-    "DECISIONS_MAX", "ENGINE", "Engine", "HistoryError", "Output", "RecordedReaction", "Witness", "about_whom",
-    "describe_failure",
-]
-
 DECISIONS_MAX: Final = 10_000
 """Upper bound of what may follow from one fact; the actor that goes beyond it is halted. Only the gate may go beyond
 it: its verdict on a request is never the one too many."""

@@ -18,9 +18,9 @@ import msgspec
 from anyio.abc import TaskGroup
 
 from pmagent.actors.core.actor import Io, Performers
-from pmagent.actors.core.engine import Engine, Output, describe_failure
+from pmagent.actors.core.engine import Engine, Output
 from pmagent.actors.core.intake import Intake
-from pmagent.actors.core.integrity import EngineBroken
+from pmagent.actors.core.integrity import EngineBroken, describe_failure
 from pmagent.actors.core.ledger import Unfinished
 from pmagent.actors.core.outcomes import errno_of, no_outcome
 from pmagent.actors.core.performing import Elsewhere, Running

@@ -30,7 +30,7 @@ from pmagent.actors.core.integrity import Inconsistent
 from pmagent.actors.core.ledger import GATE, Cancel, EffectLedger, Unfinished
 from pmagent.contracts.control import EffectsPaused, EffectsResumed
 from pmagent.contracts.effect import EffectCancelled, EffectInterrupted, EffectTimedOut
-from pmagent.contracts.payload import Effect, effect_of, is_outward
+from pmagent.contracts.payload import Effect, effect_of, is_outward, is_repeatable
 from pmagent.events.event import Event
 
 STOP_SECONDS: Final = 10.0
@@ -192,7 +192,7 @@ class Scheduler:
                 self._perform(life, actions)  # also in a pause: it may be at work there, and has to be ended there
                 if cancelled is not None:
                     self._tell_to_stop(life, cancelled, actions)
-            elif cancelled is not None or _repeatable(event):
+            elif cancelled is not None or is_repeatable(event.data):
                 self._start(self._know(event), actions)
             elif self._effects.is_open(event.position):
                 self._conclude(event, EffectInterrupted(request=event.position, reason="crash"), actions)
@@ -291,8 +291,8 @@ class Scheduler:
         those that are repeatable: they stay open for the next process."""
         actions: list[Action] = []
         for position, event in self._effects.open.items():
-            mine = self._judged or position in self._lives
-            if position not in self._effects.held and not _repeatable(event) and mine and not self._elsewhere(event):
+            mine = (self._judged or position in self._lives) and not self._elsewhere(event)
+            if mine and position not in self._effects.held and not is_repeatable(event.data):
                 self._conclude(event, EffectInterrupted(request=position, reason="stop"), actions)
         return actions
 
@@ -432,8 +432,3 @@ class Scheduler:
 
 def _presses(life: _Life) -> bool:
     return life.effect.attended or is_outward(life.event.data)
-
-
-def _repeatable(event: Event) -> bool:
-    effect = effect_of(event.data)
-    return effect is not None and effect.repeatable

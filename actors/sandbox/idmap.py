@@ -16,7 +16,6 @@ import stat
 import struct
 import sys
 
-_AT_FDCWD = -100
 _AT_EMPTY_PATH = 0x1000
 _AT_RECURSIVE = 0x8000
 _CLONE_NEWNS = 0x20000

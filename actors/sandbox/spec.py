@@ -10,7 +10,7 @@ from typing import Final, Literal
 import msgspec
 
 from pmagent.actors.sandbox.egress.rules import ContactRefused, rules
-from pmagent.contracts.orchestra import Program
+from pmagent.contracts.orchestra import NetContact, Program
 from pmagent.events.errors import PmagentError
 
 ARTIFACTS: Final = "/artifacts"
@@ -164,21 +164,6 @@ class SandboxSpec(msgspec.Struct, frozen=True, kw_only=True):
         return (*self.allow_read, *self.allow_write, *self.homes, *self.shows)
 
 
-class Contact(msgspec.Struct, frozen=True, kw_only=True):
-    """One request of a tool to its proxy, and what became of it."""
-
-    host: str
-    """As it was asked for; an allowed one in the form in which names are compared. "" where it could not be read."""
-    port: int
-    address: str
-    """The address connected to, "" for none."""
-    verdict: Literal["allowed", "refused"]
-    reason: str
-    """Why it was refused, or why an allowed one came to nothing or was cut; else ""."""
-    bytes_out: int
-    bytes_in: int
-
-
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """How a run ended. Exactly one of ``exit_code`` and ``signal`` is set."""
 
@@ -200,7 +185,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     moved to. Not empty: a security violation."""
     unenforced: tuple[str, ...]
     """Limits that this machine could not set, in words."""
-    contacts: tuple[Contact, ...] = ()
+    contacts: tuple[NetContact, ...] = ()
     """The requests to the proxy, in order."""
     contacts_dropped: int = 0
     """How many more there were."""

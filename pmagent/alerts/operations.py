@@ -20,7 +20,6 @@ from pmagent.service.answer import Answer, request_of, understood
 from pmagent.service.folding import folded
 from pmagent.service.host import Host
 
-LIST: Final = "alerts.list"
 ACKNOWLEDGE: Final = "alerts.acknowledge"
 HAND_OVER: Final = "alerts.handover"
 NEWEST: Final = 10

@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import cache
 from html import escape
-from typing import Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 from xml.etree import ElementTree as ET
 
 import msgspec
+from markupsafe import Markup
 
 from pmagent.actors.audit.detectors.evidence.items import key_of
 from pmagent.actors.audit.goals import GOALS, goal_id
 from pmagent.actors.audit.justice.dissent import NAMES
 from pmagent.audit.sarif import SarifResult, SarifRule, sarif
 from pmagent.clean import clean_block, clean_line, json_bytes
-from pmagent.contracts.audit import AuditReport, CriterionResult, Evidence, UnjudgedCriterion
+from pmagent.contracts.audit import AuditReport, UnjudgedCriterion
 from pmagent.projections.audits.front import (
-    Step,
     criteria_of,
     flaws_of,
     front_lines,
@@ -35,6 +37,9 @@ from pmagent.projections.audits.front import (
 )
 from pmagent.projections.audits.report import blocks
 from pmagent.projections.core.markdown import code
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 PASSED: Final = 3.0
 """A criterion below this score is a failed case, where nobody names another."""
@@ -114,109 +119,32 @@ def report_summary(report: AuditReport, least: float | None = None, used: str = 
 
 # --- HTML ----------------------------------------------------------------------------------------------------------
 
-_STYLE: Final = """
-body{font:16px/1.5 system-ui,sans-serif;max-width:62rem;margin:2rem auto;padding:0 1rem;color:#1c1c1c;background:#fff}
-table{border-collapse:collapse;width:100%}td,th{border-bottom:1px solid #ccc;padding:.3rem .6rem;text-align:left;
-vertical-align:top;overflow-wrap:anywhere}pre{background:#f3f3f3;padding:.5rem;white-space:pre-wrap;overflow-wrap:anywhere}
-summary{cursor:pointer;font-weight:600;padding:.3rem 0}h1{font-size:1.5rem}h2{font-size:1.2rem;margin-top:2rem}
-.score{white-space:nowrap;font-weight:600}details details{margin-left:1rem}code{overflow-wrap:anywhere}
-@media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}pre{background:#262626}a{color:#8ab4f8}}
-""".strip()
-
-
 def report_html(report: AuditReport, least: float | None = None, used: str = "") -> bytes:
     """One page: on top the verdict, a line for each criterion, and what to do first; the rest is folded. ``least``: the
     overall score that was asked for; ``used``: the models' calls, tokens and price."""
-    below = "" if least is None or report.overall_score >= least else f" (below {least:g})"
-    rest = [text for _, lines in blocks(report.executive_summary) for text in lines][1:]
-    beside = "".join(f"<th>{_text(one.engine)}</th>" for one in report.beside)
-    rows = "".join(
-        f"<tr><td>{_text(one.dimension_name)}</td><td class=score>{_score(one)}</td>"
-        + "".join(f"<td class=score>{each.scores.get(one.dimension_id, '-')}</td>" for each in report.beside)
-        + f"<td>{_text(reason_of(report, one))}</td></tr>\n"
-        for one in criteria_of(report)
-    )
-    steps = "".join(f"<li>{_step_html(report, one)}</li>\n" for one in steps_of(report))
-    page = [
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>Audit Report</title>',
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
-        '<meta name="viewport" content="width=device-width">',
-        f"<style>{_STYLE}</style></head><body><main>",
-        f"<h1>Audit Report: {report.overall_score:.1f}/5{below}</h1>",
-        f"<p>{_origin(report)}</p>",
-        f"<p>{_text(verdict_of(report))}</p>",
-        *(f"<p>{_text(told)}</p>" for told in notes_of(report, used)),
-        f"<table><tr><th>Criterion</th><th>Score</th>{beside}<th>Reason</th></tr>\n{rows}</table>",
-        f"<h2>To do first</h2><ol>{steps}</ol>" if steps else "",
-        "<h2>Details</h2>",
-        _fold("Summary", "".join(f"<p>{_text(line)}</p>" for line in rest)),
-        *(_criterion(report, one) for one in criteria_of(report)),
-        f"<p>Audit <code>{_text(report.audit_id)}</code>, report <code>{_text(report.report_sha256)}</code></p>",
-        "</main></body></html>\n",
-    ]
-    return "\n".join(filter(None, page)).encode()
+    summary = [text for _, lines in blocks(report.executive_summary) for text in lines][1:]
+    return _page().render(
+        report=report, below="" if least is None or report.overall_score >= least else f" (below {least:g})",
+        verdict=verdict_of(report), notes=notes_of(report, used), criteria=criteria_of(report), steps=steps_of(report),
+        summary=summary, names=NAMES, key_of=key_of, link_of=link_of, reason_of=reason_of,
+    ).encode()  # fmt: skip
 
 
-def _origin(report: AuditReport) -> str:
-    rubric = f"{_text(report.rubric_name)} {_text(report.rubric_version)}"
-    commit = f"<code>{_text(report.repo_url)}</code>, commit <code>{_text(report.commit[:12])}</code>"
-    return f"{commit}, judged by {_text(report.engine)}, rubric {rubric}"
+@cache
+def _page() -> Template:
+    from jinja2 import Environment, StrictUndefined
+
+    text = Path(__file__).with_name("templates").joinpath("report.html").read_text("utf-8")
+    made = Environment(
+        autoescape=True, undefined=StrictUndefined, finalize=_text, trim_blocks=True, lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )  # fmt: skip
+    return made.from_string(text)
 
 
-def _criterion(report: AuditReport, one: CriterionResult | UnjudgedCriterion) -> str:
-    parts = []
-    for opinion in one.judge_opinions:
-        cited = ", ".join(f"<code>{_text(key)}</code>" for key in opinion.cited_evidence)
-        aside = " (set aside)" if opinion.judge in one.set_aside else ""
-        parts.append(
-            f"<p><b>{NAMES[opinion.judge]}: {opinion.score}/5{aside}</b> {_text(opinion.argument)}</p>"
-            f"<p>Cites: {cited or 'nothing'}</p>"
-        )
-    if one.dissent_summary:
-        parts.append(f"<p><b>Dissent:</b> {_text(one.dissent_summary)}</p>")
-    if isinstance(one, CriterionResult):
-        changed = [rule for rule in one.rules if rule.before != rule.after]
-        parts += [f"<p><code>{_text(rule.rule)}</code>: {_text(rule.text)}</p>" for rule in changed]
-        listed = "".join(f"<li>{_text(line)}</li>" for line in one.remediation.splitlines() if line.strip())
-        parts.append(f"<p><b>Remediation:</b></p><ul>{listed}</ul>")
-    items = "".join(
-        _item(report, key_of(one.dimension_id, number), item)
-        for number, item in enumerate(report.evidence.get(one.dimension_id, ()), 1)
-    )
-    parts.append(_fold("Evidence", items))
-    return _fold(f"{one.dimension_name}: {_score(one)}", "".join(parts))
-
-
-def _item(report: AuditReport, key: str, item: Evidence) -> str:
-    appeals = "".join(f"<p><b>Appeal:</b> {_text(one.because)}</p>" for one in report.appeals if key in one.keys)
-    content = f"<pre>{_text(item.content)}</pre>" if item.content else ""
-    found = "found" if item.found else "not found"
-    head = f"<code>{_text(key)}</code> {_text(item.goal)}: <b>{found}</b>, confidence {item.confidence:g}"
-    return f"<p>{head}, {_place(report, item.location)}</p><p>{_text(item.rationale)}</p>{appeals}{content}\n"
-
-
-def _step_html(report: AuditReport, one: Step) -> str:
-    function = f", in <code>{_text(one.function)}</code>" if one.function else ""
-    where = f"{_place(report, one.where)}{function}: " if one.where else ""
-    return f"{where}{_text(one.text)} <i>({_text(one.criterion)})</i>"
-
-
-def _place(report: AuditReport, location: str) -> str:
-    link = link_of(report, location)
-    shown = f"<code>{_text(location)}</code>"
-    return f'<a href="{escape(link)}" rel="noreferrer">{shown}</a>' if link else shown
-
-
-def _fold(title: str, content: str) -> str:
-    return f"<details><summary>{_text(title)}</summary>\n{content}</details>\n"
-
-
-def _score(one: CriterionResult | UnjudgedCriterion) -> str:
-    return f"{one.final_score}/5" if isinstance(one, CriterionResult) else "not judged"
-
-
-def _text(text: str) -> str:
-    return escape(clean_block(text))
+def _text(value: object) -> Markup:
+    """A value as the page shows it: escaped, and clean."""
+    return value if isinstance(value, Markup) else Markup(escape(clean_block(str(value))))  # noqa: S704 - just escaped
 
 
 FORMATS: Final[Mapping[str, Callable[[AuditReport, float | None, str], bytes]]] = {

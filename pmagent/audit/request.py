@@ -25,7 +25,8 @@ from pmagent.audit.source import BadAudit, check_folder, check_source, origin_of
 from pmagent.contracts.audit_events import PATH_CHARS_MAX, AuditLimits, AuditRequested
 from pmagent.contracts.model import ModelLimits, ModelPrice
 from pmagent.jobs.kinds import Source
-from pmagent.workspace.settings import AuditSettings, ConfigError
+from pmagent.workspace.settings import AuditSettings
+from pmagent.workspace.settings_programs import ConfigError
 
 L = TypeVar("L", AuditLimits, ModelLimits)
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from pmagent.clean import shorten
-from pmagent.cli.frame import App, Command, format_option, pass_app, request_option, same_request
+from pmagent.cli.frame import App, command, same_request
 from pmagent.cli.output import Output, Styled
-from pmagent.cli.pla.common import acting, because, operator_option
+from pmagent.cli.pla.common import acting, because
 from pmagent.exitcodes import Exit
 
 if TYPE_CHECKING:
@@ -21,20 +21,15 @@ _STYLES: Final = {
 }  # fmt: skip
 
 
-@click.command(cls=Command, example=[
-    "pmagent alerts",
-    "pmagent alerts --ack 4711 --note 'looked at the screen: nothing was typed'",
-    "pmagent alerts --acknowledged",
-])  # fmt: skip
+@command(
+    "pmagent alerts", "pmagent alerts --ack 4711 --note 'looked at the screen: nothing was typed'",
+    "pmagent alerts --acknowledged", operator=True, request=True,
+)
 @click.option("--ack", "ids", type=click.IntRange(1), multiple=True, metavar="ID",
               help="Acknowledge this alert; may be given several times. Needs --note.")
 @click.option("--note", default="", metavar="TEXT", help="How it was dealt with, for the log.")
 @click.option("--acknowledged", "done", is_flag=True, help="Show acknowledged alerts, newest first.")
 @click.option("--before", type=click.IntRange(1), metavar="POSITION", help="With --acknowledged: go on from there.")
-@operator_option()
-@request_option()
-@format_option()
-@pass_app
 def alerts(
     app: App, ids: tuple[int, ...], note: str, done: bool, before: int | None, operator: str | None,
     request: str | None, format: str,
@@ -123,14 +118,11 @@ def _acknowledged_screen(output: Output, document: dict[str, Any]) -> None:
         output.note(f"older ones: pmagent alerts --acknowledged --before {document['before']}")
 
 
-@click.command(cls=Command, example=[
+@command(
     "pmagent handover", "pmagent handover 'two approvals wait; rack-3 is being repaired, do not arm it'",
-])  # fmt: skip
+    operator=True, request=True,
+)
 @click.argument("text", required=False)
-@operator_option()
-@request_option()
-@format_option()
-@pass_app
 def handover(app: App, text: str | None, operator: str | None, request: str | None, format: str) -> int:
     """Leave the note TEXT for the next operator: what waits, what to watch; without TEXT, show the notes left.
 
@@ -166,11 +158,9 @@ def _handed_over(app: App, format: str) -> int:
     return Exit.DONE
 
 
-@click.command("test", cls=Command, example=["pmagent notify test", "pmagent notify test --channel email"])
+@command("pmagent notify test", "pmagent notify test --channel email", name="test")
 @click.option("--channel", type=click.Choice(["webhook", "ntfy", "slack", "email"]),
               help="Only this channel [default: each that is configured].")
-@format_option()
-@pass_app
 def notify_test(app: App, channel: str | None, format: str) -> int:
     """Send a trial message over each configured channel, with the daemon's environment where one runs.
 

@@ -10,7 +10,7 @@ import click
 from pmagent.cli.frame import App, command
 from pmagent.cli.inputs import can_answer, confirmed, id_prefix
 from pmagent.cli.output import Styled
-from pmagent.cli.pla.common import acting, ask, operator_option
+from pmagent.cli.pla.common import acting, ask
 from pmagent.cli.shell import complete_jobs
 from pmagent.exitcodes import Exit
 from pmagent.jobs.kinds import RUNS
@@ -19,12 +19,11 @@ if TYPE_CHECKING:
     from pmagent.orchestra.applying import Offer
 
 
-@command("pmagent apply 5b0c7a52", "pmagent apply 5b0c7a52 rewrite")
+@command("pmagent apply 5b0c7a52", "pmagent apply 5b0c7a52 rewrite", operator=True)
 @click.argument("run_id", shell_complete=partial(complete_jobs, only=[RUNS]))
 @click.argument("task", required=False, default="")
 @click.option("--digest", metavar="HEX", help="Approve exactly the changes that were shown with this digest.")
 @click.option("--message", "-m", metavar="TEXT", help="The commit's message [default: the run's intent].")
-@operator_option()
 def apply(
     app: App, run_id: str, task: str, digest: str | None, message: str | None, operator: str | None, format: str
 ) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pmagent.cli.frame import App, Command, format_option, pass_app, request_option
+from pmagent.cli.frame import App, command
 from pmagent.cli.inputs import STDIN, BadInput, id_prefix, job_id, source_from
 from pmagent.cli.shell import complete_jobs
 from pmagent.exitcodes import Exit
@@ -21,14 +21,11 @@ if TYPE_CHECKING:
     from pmagent.workspace.settings import AuditSettings
 
 
-@click.command(
-    cls=Command,
-    example=[
-        "pmagent audit https://github.com/OWNER/NAME report.pdf",
-        "pmagent audit . report.pdf --rubric rubric.json --output audit/mine.md",
-        "pmagent audit git@github.com:OWNER/NAME.git report.pdf --model anthropic:NAME --format json",
-        "pmagent audit --resume 5b0c7a52",
-    ],
+@command(
+    "pmagent audit https://github.com/OWNER/NAME report.pdf",
+    "pmagent audit . report.pdf --rubric rubric.json --output audit/mine.md",
+    "pmagent audit git@github.com:OWNER/NAME.git report.pdf --model anthropic:NAME --format json",
+    "pmagent audit --resume 5b0c7a52", request=True,
 )
 @click.argument("repo_url", required=False)
 @click.argument("pdf", required=False)
@@ -68,9 +65,6 @@ if TYPE_CHECKING:
     "--resume", metavar="ID", shell_complete=partial(complete_jobs, only=[AUDITS]),
     help="Take up an audit that ended without all its answers; what was answered is not asked again.",
 )
-@request_option()
-@format_option()
-@pass_app
 def audit(
     app: App,
     /,

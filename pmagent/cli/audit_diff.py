@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.frame import App, command
 from pmagent.cli.inputs import BadInput, id_prefix
 from pmagent.cli.output import Output, Styled
 from pmagent.cli.shell import complete_jobs
@@ -20,11 +20,9 @@ if TYPE_CHECKING:
 _STYLES: Final = {"up": "green", "down": "red"}
 
 
-@click.command("audit diff", cls=Command, example=["pmagent audit diff 5b0c7a52 77e1d004 --format json"])
+@command("pmagent audit diff 5b0c7a52 77e1d004 --format json", name="audit diff")
 @click.argument("a", shell_complete=partial(complete_jobs, only=[AUDITS]))
 @click.argument("b", shell_complete=partial(complete_jobs, only=[AUDITS]))
-@format_option()
-@pass_app
 def diff(app: App, a: str, b: str, format: str) -> int:
     """Compare the reports of the audits A and B: criteria that went up or down, and the evidence that changed.
 

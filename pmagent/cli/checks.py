@@ -28,15 +28,8 @@ from pmagent.events.named_blobs import BlobsChecked
 from pmagent.when import short, sized, spoken
 from pmagent.workspace.layout import Layout, workspace_around
 from pmagent.workspace.presence import is_workspace, log_gone
-from pmagent.workspace.settings import (
-    FILE,
-    WORKSPACE,
-    AuditSettings,
-    ConfigError,
-    ReasoningSettings,
-    resolve,
-    unknown_variables,
-)  # fmt: skip
+from pmagent.workspace.settings import FILE, WORKSPACE, AuditSettings, ReasoningSettings, resolve, unknown_variables
+from pmagent.workspace.settings_programs import ConfigError
 from pmagent.workspace.trust import NotAccepted, require_accepted
 from pmagent.workspace.user_registry import Registry, trusted
 

@@ -6,12 +6,11 @@ import click
 
 from pmagent.cli.frame import App, command, same_request
 from pmagent.cli.output import Styled
-from pmagent.cli.pla.common import acting, ask, ask_to_lower, operator_option
+from pmagent.cli.pla.common import acting, ask, ask_to_lower
 
 
-@command("pmagent pause", "pmagent pause --reason 'the bench is being rewired'", request=True)
+@command("pmagent pause", "pmagent pause --reason 'the bench is being rewired'", request=True, operator=True)
 @click.option("--reason", default="", metavar="TEXT", help="The reason, for the log.")
-@operator_option()
 def pause(app: App, reason: str, operator: str | None, request: str | None, format: str) -> int:
     """Let no new outward effect start, and disarm the keyboard device, until `pmagent resume`, also across restarts.
 
@@ -29,9 +28,8 @@ def pause(app: App, reason: str, operator: str | None, request: str | None, form
     return answer.exit_code
 
 
-@command("pmagent resume", request=True)
+@command("pmagent resume", request=True, operator=True)
 @click.option("--reason", default="", metavar="TEXT", help="The reason, for the log.")
-@operator_option()
 def resume(app: App, reason: str, operator: str | None, request: str | None, format: str) -> int:
     """Let outward effects start again: the held ones first, except those whose permit has expired."""
     who = acting(app, operator)

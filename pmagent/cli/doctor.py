@@ -38,7 +38,8 @@ def doctor(app: App, with_settings: bool, format: str) -> int:
 
 def _settings(flag: str | None, environ: Mapping[str, str]) -> list[dict[str, object]]:
     """Each setting with its value and where it came from; [] when they are not understood."""
-    from pmagent.workspace.settings import ConfigError, resolve
+    from pmagent.workspace.settings import resolve
+    from pmagent.workspace.settings_programs import ConfigError
 
     try:
         resolved = resolve(flag, environ)

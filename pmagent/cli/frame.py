@@ -28,6 +28,17 @@ FORMAT: Final = "PMAGENT_FORMAT"
 CONTEXT: Final[dict[str, Any]] = {"help_option_names": ["-h", "--help"], "max_content_width": 120}
 
 
+def options(*given: Decorator) -> Decorator:
+    """A decorator that gives a command all of these options, in this order."""
+
+    def decorated(command: Any) -> Any:
+        for option in reversed(given):
+            command = option(command)
+        return command
+
+    return decorated
+
+
 class App:
     """One run of the command line: the writer, the shared options, and the settings (looked up when asked for)."""
 
@@ -268,12 +279,13 @@ _MEANT: Final = {"start": "up", "stop": "down", "config": "doctor", "check": "do
 """Names that other programs use -> a command of ours that is not spelled alike."""
 
 
-def request_option() -> Callable[[F], F]:
-    """``--request ID``: the id of a request that was asked for before."""
-    return click.option(
-        "--request", metavar="ID",
-        help="Repeat the request ID whose outcome is not known: it is carried out once at most.",
-    )
+_REQUEST: Final = click.option(
+    "--request", metavar="ID", help="Repeat the request ID whose outcome is not known: it is carried out once at most."
+)
+_OPERATOR: Final = click.option(
+    "--operator", metavar="NAME",
+    help="Your name as operator [default: the setting pla.operator, else the login name].",
+)
 
 
 def same_request(request: str | None) -> dict[str, str]:
@@ -332,13 +344,14 @@ _TEXT_OR_JSON: Final = format_option()
 
 
 def command(
-    *example: str, name: str | None = None, cls: type[Command] = Command, request: bool = False,
-    format: Decorator | None = _TEXT_OR_JSON, reads: bool = False,
+    *example: str, name: str | None = None, cls: type[Command] = Command, operator: bool = False,
+    request: bool = False, format: Decorator | None = _TEXT_OR_JSON, reads: bool = False,
 ) -> Callable[[Callable[..., int | None]], click.Command]:
     """A command of a function that takes ``app``, its own arguments and options, and those that many commands have:
-    ``--request`` and ``--format``. ``example``: what its help begins with; ``reads``: it shows what a daemon writes,
-    and asks it nothing."""
-    shared = [*([request_option()] if request else []), *([format] if format is not None else [])]
+    ``--operator``, ``--request`` and ``--format``. ``example``: what its help begins with; ``reads``: it shows what a
+    daemon writes, and asks it nothing."""
+    own = (_OPERATOR if operator else None), (_REQUEST if request else None), format
+    shared = [option for option in own if option is not None]
 
     def made(function: Callable[..., int | None]) -> click.Command:
         return click.command(name, cls=cls, example=example, options=shared, reads=reads)(pass_app(function))

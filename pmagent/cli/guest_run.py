@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final, cast
 
 import click
 
-from pmagent.cli.frame import App, Command, pass_app
+from pmagent.cli.frame import App, Command, command
 from pmagent.cli.output import Styled
-from pmagent.cli.pla.common import acting, operator_option
+from pmagent.cli.pla.common import acting
 from pmagent.events.errors import PmagentError
 from pmagent.exitcodes import Exit
 
@@ -30,9 +30,10 @@ class GuestCommand(Command):
         return super().parse_args(ctx, args[:at])
 
 
-@click.command(cls=GuestCommand, example=[
+@command(
     "pmagent guest run --login -- claude", "pmagent guest run --net docs.python.org -- codex exec 'run the tests'",
-])
+    cls=GuestCommand, operator=True, format=None,
+)
 @click.option("--as", "harness", type=click.Choice(["claude", "codex", "gemini", "opencode"]),
               help="Whose hooks the program has [default: by its name].")
 @click.option("--ungated", is_flag=True, help="Start any other program: the wall stands, and nothing judges its calls.")
@@ -45,11 +46,8 @@ class GuestCommand(Command):
 @click.option("--observe", is_flag=True, help="Record calls without holding any up; the wall stands all the same.")
 @click.option("--wait", type=click.IntRange(0, 600), default=20, show_default=True, metavar="SECONDS",
               help="So long a call is held while operators decide.")
-@operator_option()
-@pass_app
-@click.pass_context
 def run(
-    context: click.Context, app: App, harness: str | None, ungated: bool, net: tuple[str, ...], write: tuple[str, ...],
+    app: App, harness: str | None, ungated: bool, net: tuple[str, ...], write: tuple[str, ...],
     read: tuple[str, ...], login: bool, env: tuple[str, ...], commit: bool, observe: bool, wait: int,
     operator: str | None,
 ) -> int:
@@ -60,6 +58,7 @@ def run(
     not gated. pmagent's log, policy and settings are not visible. On a terminal the agent is used as ever. Its exit
     code is passed on; 128 + n for signal n. 1: the sandbox could not be built. 5: no daemon answers. 7: what was asked
     for is never granted."""
+    context = click.get_current_context()
     words = tuple(context.meta.get(_WORDS, ()))
     if not words:
         raise click.UsageError("name the agent's program after --, as in: pmagent guest run -- claude", context)

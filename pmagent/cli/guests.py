@@ -10,9 +10,9 @@ import click
 import msgspec
 
 from pmagent.clean import shorten
-from pmagent.cli.frame import App, Command, command, format_option, pass_app, request_option, same_request
+from pmagent.cli.frame import App, command, format_option, same_request
 from pmagent.cli.output import Output, Styled
-from pmagent.cli.pla.common import acting, ask, is_answered, operator_option, proof_of, refusal, secret_option
+from pmagent.cli.pla.common import acting, ask, is_answered, proof_of, refusal, secret_option
 from pmagent.events.errors import PmagentError
 from pmagent.exitcodes import Exit
 from pmagent.when import duration
@@ -278,11 +278,12 @@ def _show(output: Output, one: dict[str, Any]) -> None:
     output.line(f"  asked    {output.moment(one['asked'])}, expires {output.moment(one['expires'])}")
 
 
-@click.command("approvals approve", cls=Command, example=[
+@command(
     "pmagent approvals approve 4711",
     "pmagent approvals approve 4711 --digest 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
-    "pmagent approvals approve 4711 --rule 'Bash(npm run build *)' --for 2h --times 5",
-])  # fmt: skip
+    "pmagent approvals approve 4711 --rule 'Bash(npm run build *)' --for 2h --times 5", name="approvals approve",
+    operator=True, request=True,
+)
 @click.argument("number", type=click.IntRange(1))
 @click.option("--digest", metavar="HEX", help="The digest that was shown; without it, the call is shown now.")
 @click.option("--rule", default="", metavar="RULE", help="Also allow such calls in this session from now on.")
@@ -290,10 +291,6 @@ def _show(output: Output, one: dict[str, Any]) -> None:
 @click.option("--times", type=click.IntRange(1, 1000), metavar="N", help="And for so many calls at most.")
 @click.option("--note", default="", metavar="TEXT", help="A note, for the log.")
 @secret_option()
-@operator_option()
-@request_option()
-@format_option()
-@pass_app
 def approve(
     app: App,
     number: int,
@@ -335,13 +332,11 @@ def approve(
     return _answered(app, answer, format)
 
 
-@click.command("approvals reject", cls=Command, example=["pmagent approvals reject 4711 --reason 'not on a Friday'"])
+@command(
+    "pmagent approvals reject 4711 --reason 'not on a Friday'", name="approvals reject", operator=True, request=True
+)
 @click.argument("number", type=click.IntRange(1))
 @click.option("--reason", default="", metavar="TEXT", help="The reason, for the log.")
-@operator_option()
-@request_option()
-@format_option()
-@pass_app
 def reject(app: App, number: int, reason: str, operator: str | None, request: str | None, format: str) -> int:
     """Refuse the call NUMBER. One that is approved and was not used yet does not pass any more."""
     who = acting(app, operator)
@@ -367,13 +362,9 @@ def _answered(app: App, answer: Answer, format: str) -> int:
     return answer.exit_code
 
 
-@click.command(cls=Command, example=["pmagent note 'the migration begins'", "pmagent note --session 5b0c7a52 done"])
+@command("pmagent note 'the migration begins'", "pmagent note --session 5b0c7a52 done", operator=True, request=True)
 @click.argument("text")
 @click.option("--session", default="notes", metavar="ID", help="The session that it belongs to [default: notes].")
-@operator_option()
-@request_option()
-@format_option()
-@pass_app
 def note(app: App, text: str, session: str, operator: str | None, request: str | None, format: str) -> int:
     """Put TEXT into the log, and into a session's report."""
     answer = ask(app, "guests.note", text=text, session=session, operator=acting(app, operator),

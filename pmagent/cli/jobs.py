@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 import click
 
-from pmagent.cli.frame import App, command
+from pmagent.cli.frame import App, Decorator, command, options
 from pmagent.cli.inputs import id_prefix
 from pmagent.cli.output import Styled
 from pmagent.cli.shell import complete_jobs
@@ -24,14 +23,13 @@ COUNT_MAX: Final = 10_000
 COUNT: Final = 20
 TASK_STATES: Final[tuple[str, ...]] = get_args(TaskState)
 
-F = TypeVar("F", bound=Callable[..., Any])
 
 
-def selecting(kind: Kind, *parts: str) -> Callable[[F], F]:
+def selecting(kind: Kind, *parts: str) -> Decorator:
     """The options of a list of these jobs: ``count``, and the filters of ``Catalogue.listed``. ``parts``: states of
     what one job consists of."""
     states = tuple(dict.fromkeys((*kind.states, *parts)))
-    options = [
+    return options(
         click.option("-n", "--lines", "count", type=click.IntRange(1, COUNT_MAX), metavar="N",
                      help=f"N at most [default: the last {COUNT}{'; all tasks' if parts else ''}]."),
         click.option("--state", type=click.Choice(states), metavar="STATE",
@@ -41,14 +39,7 @@ def selecting(kind: Kind, *parts: str) -> Callable[[F], F]:
         click.option("--before", type=click.IntRange(1), metavar="POSITION",
                      help="Only those requested before this position."),
         click.option("--watch", is_flag=True, help="Show it live on the terminal, until Ctrl-C."),
-    ]  # fmt: skip
-
-    def decorated(command: F) -> F:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorated
+    )  # fmt: skip
 
 
 @command(

@@ -67,8 +67,9 @@ def guard(app: App, mode: str, name: str, format: str) -> int:
 
     A guard of [guards] in .pmagent/config.toml is a program: it runs in the read-only sandbox, without network, and
     passes with exit code 0. Its output is in the log."""
-    from pmagent.oa.guards.table import GUARDS, normalized
+    from pmagent.oa.guards.table import GUARDS
     from pmagent.oa.tools import run_guard
+    from pmagent.workspace.settings_programs import normalized
 
     guards = (*GUARDS, *app.resolved.guards)
     if normalized(name) not in guards:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import Sequence
+from typing import Any, Final
 
 import click
 import msgspec
 
 from pmagent.actors.oa.policy import CARE, WORK
-from pmagent.cli.frame import App, command, format_option
+from pmagent.cli.frame import App, Decorator, command, format_option, options
 from pmagent.cli.oa_reasoning_input import criteria_of, form_from, hints_of, interpreted, laid_over
 from pmagent.cli.output import Styled
 from pmagent.contracts.reasoning_forms import (
@@ -20,18 +20,15 @@ from pmagent.contracts.reasoning_forms import (
 from pmagent.exitcodes import Exit
 from pmagent.oa.forms import CONSTRAINTS, Input, merged
 
-C = TypeVar("C", bound=Callable[..., Any])
-
-
 _constraints = click.option(
     "--constraint", "constraints", multiple=True, metavar="TEXT",
     help="A constraint that holds besides those of CONTEXT.json, e.g. no_git_push (repeatable).",
 )
 
 
-def _shared(goal: str = "") -> Callable[[C], C]:
+def _shared(goal: str = "") -> Decorator:
     """The options that all four have; ``goal`` is the help of --goal, for those whose forms have none."""
-    options = [
+    return options(
         click.option("--input", "given", metavar="FILE", help="Read the form as JSON from FILE; - is stdin."),
         *([click.option("--goal", default="", metavar="TEXT", help=goal)] if goal else []),
         click.option("--engine", type=click.Choice(["rules", "langchain", "dspy"]),
@@ -42,14 +39,7 @@ def _shared(goal: str = "") -> Callable[[C], C]:
         click.option("--bridge", is_flag=True, help="Print the whole ReasoningResult instead of the output form."),
         click.option("--envelope", is_flag=True, help="Print the envelope that would be run; run and record nothing."),
         format_option("json", seen="text"),
-    ]
-
-    def add(command: C) -> C:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return add
+    )
 
 
 @command(

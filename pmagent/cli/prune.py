@@ -9,7 +9,7 @@ import click
 from pmagent.cli.frame import App, command
 from pmagent.cli.inputs import confirmed
 from pmagent.cli.output import Output, Styled
-from pmagent.cli.pla.common import acting, operator_option
+from pmagent.cli.pla.common import acting
 from pmagent.exitcodes import Exit
 from pmagent.when import BadTime, duration, sized
 
@@ -27,13 +27,12 @@ def _seconds(_ctx: click.Context, _param: click.Parameter, value: str) -> float:
         raise click.BadParameter(f"{error.message}: {error.hint}") from error
 
 
-@command("pmagent prune --dry-run", "pmagent prune --older-than 2w --keep 20 --yes")
+@command("pmagent prune --dry-run", "pmagent prune --older-than 2w --keep 20 --yes", operator=True)
 @click.option("--older-than", default=AGE, show_default=True, callback=_seconds, metavar="AGE",
               help="Only runs that ended so long ago: 36h, 30d, 0d.")
 @click.option("--keep", type=click.IntRange(0), default=0, metavar="N", help="Never the N newest runs.")
 @click.option("--dry-run", is_flag=True, help="Only show what would go.")
 @click.option("--yes", is_flag=True, help="Do not ask; needed where nobody can answer.")
-@operator_option()
 def prune(app: App, older_than: float, keep: int, dry_run: bool, yes: bool, operator: str | None, format: str) -> int:
     """Make room: remove the folders of old runs, and the output and files that nothing else needs.
 

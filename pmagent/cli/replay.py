@@ -34,7 +34,7 @@ def replay(app: App, log: Path | None, until: int | None, actor: str | None, wha
     Exit 0: every decision is made again as recorded; differences that a later release lists as deliberate are counted.
     Exit 3: the first other difference is shown. Exit 2: an area that decided something in the log is not installed."""
     from pmagent.actors.areas import AREAS
-    from pmagent.actors.core.engine import ENGINE
+    from pmagent.actors.core.integrity import ENGINE
     from pmagent.actors.core.ledger import GATE
     from pmagent.actors.registry import all_actors
     from pmagent.otherwise import shipped

@@ -6,17 +6,15 @@ from pathlib import Path
 
 import click
 
-from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.frame import App, command
 from pmagent.cli.inputs import BadInput, read_input, source_of
 from pmagent.cli.output import Styled
 from pmagent.exitcodes import Exit
 
 
-@click.command(cls=Command, example=["pmagent rubric convert rubric.json mine.json"])
+@command("pmagent rubric convert rubric.json mine.json")
 @click.argument("source", metavar="IN")
 @click.argument("target", metavar="OUT")
-@format_option()
-@pass_app
 def convert(app: App, source: str, target: str, format: str) -> int:
     """Make a rubric for `pmagent audit` out of a published one: other names of keys, no success_pattern, levels of
     points, target `manual`.

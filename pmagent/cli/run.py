@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from pmagent.actors.oa.policy import CARE, WORK
-from pmagent.cli.frame import App, Command, command, format_option, pass_app, request_option
+from pmagent.cli.frame import App, Command, command
 from pmagent.cli.inputs import STDIN, BadInput, can_answer, confirmed, from_here, id_prefix, job_id, source_from
 from pmagent.cli.output import Styled
 from pmagent.cli.shell import complete_jobs
@@ -43,12 +43,13 @@ class RunCommand(Command):
         return super().parse_args(ctx, own)
 
 
-@click.command(cls=RunCommand, example=[
+@command(
     "pmagent run -- ls -l", "pmagent run 'Look around' --plan plan.yaml",
     "pmagent run 'Look around' --plan plan.yaml --plan-only",
     "pmagent run 'Look around' --plan plan.yaml --dry-run --format json",
-    "pmagent run 'Look around' --plan plan.yaml --detach", "pmagent run --follow 5b0c7a52",
-])
+    "pmagent run 'Look around' --plan plan.yaml --detach", "pmagent run --follow 5b0c7a52", cls=RunCommand,
+    request=True,
+)
 @click.argument("intent", required=False)
 @click.option("--plan", metavar="FILE", help="The plan, JSON or YAML; - is stdin [default: a planner makes it].")
 @click.option("--plan-only", is_flag=True, help="Plan, show the order, run nothing.")
@@ -63,14 +64,10 @@ class RunCommand(Command):
 @click.option("--detach", is_flag=True, help="Leave it to the daemon, and print the run's id.")
 @click.option("--follow", metavar="RUN_ID", shell_complete=partial(complete_jobs, only=[RUNS]),
               help="Show a run that goes on already, to its end; Ctrl-C leaves it.")
-@request_option()
-@format_option()
-@pass_app
-@click.pass_context
 def run(
-    context: click.Context, app: App, intent: str | None, plan: str | None, plan_only: bool, dry_run: bool,
-    concurrency: int | None, retries: int | None, replan: int, out: str | None, config: str | None, action: str,
-    detach: bool, follow: str | None, request: str | None, format: str,
+    app: App, intent: str | None, plan: str | None, plan_only: bool, dry_run: bool, concurrency: int | None,
+    retries: int | None, replan: int, out: str | None, config: str | None, action: str, detach: bool,
+    follow: str | None, request: str | None, format: str,
 ) -> int:
     """Have INTENT done by the tasks of a plan, each a tool in a sandbox, in the order of their dependencies. With --
     and a program with its arguments, run that one alone, once, and pass on its output.
@@ -79,8 +76,9 @@ def run(
     task is done. 1: some failed, or the run was refused, cancelled or stopped. 2: its configuration or plan is wrong.
     6: a time limit, or the daemon took it and does not answer. 7: policy forbids what the
     plan asks for, or a tool broke a rule of its sandbox. `pmagent runs` shows the outcome."""
+    words = tuple(click.get_current_context().meta.get(_WORDS, ()))
     if follow is not None:
-        if intent is not None or context.meta.get(_WORDS) or detach or request or plan or config:
+        if intent is not None or words or detach or request or plan or config:
             raise click.UsageError("--follow shows a run that was asked for before: give its id alone")
         return _follow(app, follow, format)
     _check_flags(plan=plan, config=config, plan_only=plan_only, dry_run=dry_run, replan=replan, detach=detach)
@@ -90,7 +88,6 @@ def run(
     from pmagent.orchestra.request import RunOptions, as_request, warnings_of
     from pmagent.workspace.presence import require_workspace
 
-    words = tuple(context.meta.get(_WORDS, ()))
     if intent is None and not words:
         raise click.UsageError("Missing argument 'INTENT'.")
     if words and replan:

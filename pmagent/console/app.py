@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute, Mount
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from pmagent.actors.core.engine import describe_failure
+from pmagent.actors.core.integrity import describe_failure
 from pmagent.console.pages.context import PageContext, context_of
 from pmagent.console.pages.rendering import STATIC
 from pmagent.edges import EDGES

@@ -17,7 +17,7 @@ import anyio
 import anyio.to_thread
 import structlog
 
-from pmagent.actors.core.engine import describe_failure
+from pmagent.actors.core.integrity import describe_failure
 from pmagent.clean import json_bytes
 from pmagent.console.address import Address
 from pmagent.console.priority import lower_priority

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 import msgspec
 
@@ -24,6 +24,9 @@ from pmagent.guests.dialects import Printed, refusal
 from pmagent.guests.messages import Message
 from pmagent.guests.processes import started_headless
 from pmagent.guests.transcripts import only_call_of_its_turn
+
+if TYPE_CHECKING:
+    from pmagent.guests.drafting import Drafted
 
 ANSWERS_KEPT: Final = 1000
 """So many different answers are remembered as they are printed."""
@@ -47,23 +50,12 @@ class Hook(Protocol):
         """Done when it has gone."""
 
 
-class Line(Protocol):
-    """A hook's line, as far as its answer depends on it."""
-
-    @property
-    def harness(self) -> str:
-        """See Message."""
-
-    @property
-    def event(self) -> str:
-        """See Message."""
-
-    @property
-    def mode(self) -> str:
-        """See Message."""
+Line: TypeAlias = "Message | Drafted"
+"""A hook's line, as far as its answer depends on it."""
 
 
-def _log() -> Any:
+def logger() -> Any:
+    """The daemon's own log."""
     import structlog  # a host for one command loads none
 
     return structlog.get_logger("pmagent")
@@ -76,7 +68,7 @@ async def told_by(message: Message, printed: Awaitable[Printed]) -> bytes:
     except PmagentError as error:
         found = refused(error)
     except Exception:  # noqa: BLE001 - whatever goes wrong here, the hook must be told to refuse
-        _log().exception("a bug in pmagent: a hook is refused")
+        logger().exception("a bug in pmagent: a hook is refused")
         found = refusal("pmagent: a bug in the daemon; its log says where")
     return line_of(message, found)
 

@@ -28,7 +28,7 @@ from pmagent.contracts.guests import NAME_CHARS_MAX, TEXT_CHARS_MAX
 from pmagent.contracts.payload import typed
 from pmagent.events.atomic import read_plain
 from pmagent.events.errors import NotFound
-from pmagent.events.reader import matching_runs
+from pmagent.events.reader import events_of_types
 from pmagent.events.store import LogStore
 from pmagent.guests.harnesses import Hook, names
 from pmagent.workspace.layout import Layout
@@ -238,14 +238,12 @@ class Watch:
 
 def recorded(store: LogStore, harness: str) -> list[Definition] | None:
     """The definitions that were recorded last; None: none ever were. Raises CorruptLog."""
-    found, name = None, msgspec.json.encode("guest.definitions_read")
+    found = None
     try:
         with closing(store.reader()) as log:
-            for run, _ in matching_runs(log, 1, log.tail().position, ([name],)):
-                for stored in run:
-                    if stored.type == "guest.definitions_read":
-                        data = typed(stored, store.blobs()).data
-                        found = data.definitions if data.harness == harness else found
+            for stored in events_of_types(log, 1, ("guest.definitions_read",)):
+                data = typed(stored, store.blobs()).data
+                found = data.definitions if data.harness == harness else found
     except NotFound:
         return None
     return found

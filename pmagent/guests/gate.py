@@ -50,6 +50,7 @@ from pmagent.guests.answering import (
     deferrable,
     encoded,
     line_of,
+    logger,
     refused,
     settled,
     told_by,
@@ -75,12 +76,6 @@ HOOK: Final = "hook"
 """The actor of facts that hooks bring."""
 
 _ASKED: Final = "guest.call_asked"
-
-
-def _log() -> Any:
-    import structlog  # a host for one command loads none
-
-    return structlog.get_logger("pmagent")
 
 
 class Gate:
@@ -200,7 +195,7 @@ class Gate:
     ) -> Printed:
         heard = heard_of(message)
         if isinstance(heard, dialects.Unheard):
-            _log().warning("a hook is not understood", harness=message.harness, hook=message.event, why=heard.why)
+            logger().warning("a hook is not understood", harness=message.harness, hook=message.event, why=heard.why)
             return refusal(f"pmagent: {heard.why}; pmagent doctor says which versions are known")
         session = session_of(heard.session)
         script = message.harness == "script"

@@ -1,4 +1,4 @@
-"""How each harness is told to start the hook: the file, the events, the form of an entry. Pure.
+"""How each harness is told to start the hook: the file, the events, the form of an entry. It reads templates, no more.
 
 Sources: https://code.claude.com/docs/en/hooks, https://learn.chatgpt.com/docs/hooks,
 https://geminicli.com/docs/hooks/reference, https://cursor.com/docs/hooks,
@@ -15,6 +15,7 @@ import shlex
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
+from string import Template
 from typing import Any, Final, Literal
 
 import msgspec
@@ -168,47 +169,13 @@ def _toml(values: Mapping[str, Any], skip: str = "") -> list[str]:
 def plugin(mode: Mode, wait: int, hook: Hook) -> str:
     """A plugin of opencode: it starts the hook, and a refusal is an error, which keeps the tool from running. A
     subagent has a session of its own there, which is told as part of that which began it."""
-    words = {event: json.dumps(hook.words("opencode", event, mode, wait)) for event in EVENTS["opencode"]}
     refuse = 'throw new Error(done.stderr || `pmagent-hook ended with ${done.error || done.signal || done.status}`)'
-    return (
-        "// Written by pmagent connect; pmagent disconnect removes it.\n"
-        'import { spawnSync } from "node:child_process"\n'
-        "const told = (words, payload) => spawnSync(words[0], words.slice(1), {\n"
-        f'  input: JSON.stringify(payload), encoding: "utf8", timeout: {(wait + SPARE_SECONDS) * 1000},\n'
-        "})\n"
-        "const above = new Map(), began = new Map()\n"
-        "const whose = (id) => {\n"
-        "  let sessionID = id\n"
-        "  while (above.has(sessionID)) sessionID = above.get(sessionID)\n"
-        "  return { sessionID, agent: sessionID === id ? \"\" : id }\n"
-        "}\n"
-        "const begin = (sessionID, version, cwd) => {\n"
-        "  if (began.has(sessionID)) return\n"
-        "  began.set(sessionID, cwd)\n"
-        f"  told({words['session.created']}, {{ sessionID, version, cwd }})\n"
-        "}\n"
-        'process.on("exit", () => began.forEach((cwd, sessionID) => {\n'
-        f"    told({words['session.ended']}, {{ sessionID, cwd }})\n"
-        "}))\n"
-        "export const Pmagent = async ({ directory }) => ({\n"
-        "  event: async ({ event }) => {\n"
-        '    if (event.type !== "session.created") return\n'
-        "    const { id, parentID, version } = event.properties.info\n"
-        "    if (parentID) return void above.set(id, parentID)\n"
-        "    begin(id, version, directory)\n"
-        "  },\n"
-        '  "tool.execute.before": async (input, output) => {\n'
-        "    const payload = { ...input, ...whose(input.sessionID), args: output.args, cwd: directory }\n"
-        '    begin(payload.sessionID, "", directory)  // one that is taken up again is not created\n'
-        f"    const done = told({words['tool.execute.before']}, payload)\n"
-        + (f"    if (done.status !== 0) {refuse}\n" if mode == "enforce" else "")
-        + "  },\n"
-        '  "tool.execute.after": async (input, output) => {\n'
-        "    const payload = { ...input, ...whose(input.sessionID), output: output.output, cwd: directory }\n"
-        "    payload.exit = output.metadata?.exit ?? 0\n"
-        f"    told({words['tool.execute.after']}, payload)\n"
-        "  },\n"
-        "})\n"
+    template = Template(Path(__file__).with_name("templates").joinpath("opencode.js").read_text("utf-8"))
+    words = {event: json.dumps(hook.words("opencode", event, mode, wait)) for event in EVENTS["opencode"]}
+    return template.substitute(
+        {event.rpartition(".")[2]: command for event, command in words.items()},
+        milliseconds=(wait + SPARE_SECONDS) * 1000,
+        refusal=f"    if (done.status !== 0) {refuse}\n" if mode == "enforce" else "",
     )
 
 

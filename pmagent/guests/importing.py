@@ -32,7 +32,7 @@ from pmagent.contracts.guests import (
 from pmagent.contracts.payload import typed
 from pmagent.events.errors import PmagentError
 from pmagent.events.event import Draft
-from pmagent.events.reader import matching_runs
+from pmagent.events.reader import events_of_types
 from pmagent.events.store import LogStore
 from pmagent.guests import transcripts
 from pmagent.guests.dialects import Asked, Ended, Finished, Started
@@ -41,6 +41,7 @@ from pmagent.guests.facts import look
 from pmagent.guests.gate import Gate
 from pmagent.guests.keys import digest_of, session_of
 from pmagent.guests.policy import cedar_files
+from pmagent.guests.recording import stored_of
 from pmagent.guests.transcripts import Entry
 from pmagent.service.answer import Answer, understood
 from pmagent.service.host import Host
@@ -188,9 +189,7 @@ class Importer:
         content = msgspec.json.encode(given, order="sorted")
         if len(content) <= INLINE_BYTES:
             return {"input": given, "input_size": len(content)}
-        stream = self._intake.stream()
-        stream.write(content)
-        stored = stream.finish()
+        stored = stored_of(self._intake, content)
         return {"input_sha256": stored.sha256, "input_size": stored.size, "input_kept": True}
 
     def _output(self, output: Any) -> dict[str, Any]:
@@ -239,12 +238,10 @@ def _known(store: LogStore) -> set[Key]:
     found: set[Key] = set()
     types = ("guest.call_asked", "guest.call_ended", "guest.session_started")
     with closing(store.reader()) as log:
-        for run, _ in matching_runs(log, 1, log.tail().position, ([msgspec.json.encode(name) for name in types],)):
-            for stored in run:
-                if stored.type in types:
-                    data = _decode(stored.data)
-                    if data.blob is not None:  # a large payload
-                        data = _decode(msgspec.json.encode(typed(stored, store.blobs()).data))
-                    agent = data.facts.agent if data.facts is not None else data.agent
-                    found.add((stored.type, stored.correlation, agent, data.call))
+        for stored in events_of_types(log, 1, types):
+            data = _decode(stored.data)
+            if data.blob is not None:  # a large payload
+                data = _decode(msgspec.json.encode(typed(stored, store.blobs()).data))
+            agent = data.facts.agent if data.facts is not None else data.agent
+            found.add((stored.type, stored.correlation, agent, data.call))
     return found

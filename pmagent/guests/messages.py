@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -35,8 +35,9 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     seen: Annotated[str, Meta(max_length=32)] = ""
 
 
-_decode: Final = msgspec.json.Decoder(Message).decode
-_decode_origin: Final = msgspec.json.Decoder(Origin).decode
+_message: Final = msgspec.json.Decoder(Message)
+_origin: Final = msgspec.json.Decoder(Origin)
+T = TypeVar("T")
 
 
 class BadHook(PmagentError, exit_code=2):
@@ -45,27 +46,24 @@ class BadHook(PmagentError, exit_code=2):
 
 def understood(line: bytes) -> Message:
     """A hook's line. Raises BadHook."""
-    try:
-        return _decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _bad(error) from None
+    return _decoded(_message, line)
 
 
 def origin(line: bytes) -> Origin:
     """Where a line comes from; the rest of it is not looked at. Raises BadHook."""
+    return _decoded(_origin, line)
+
+
+def _decoded(decoder: msgspec.json.Decoder[T], line: bytes) -> T:
     try:
-        return _decode_origin(line)
+        return decoder.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _bad(error) from None
+        raise BadHook(f"the hook's line is not understood: {error}", "run pmagent connect again") from None
 
 
 def goes_by_definitions(told: Origin | Message) -> bool:
     """Whether the harness goes by files that the daemon can see: behind a wall it is what the wall gives it."""
     return not told.wall and told.harness != "script"
-
-
-def _bad(error: Exception) -> BadHook:
-    return BadHook(f"the hook's line is not understood: {error}", "run pmagent connect again")
 
 
 def heard_of(message: Message) -> dialects.Heard:

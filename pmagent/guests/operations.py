@@ -45,7 +45,6 @@ from pmagent.service.host import Host, asker
 from pmagent.service.io import read_event
 from pmagent.workspace.layout import Layout
 
-LIST: Final = "guests.approvals"
 ANSWER: Final = "guests.answer"
 NOTE: Final = "guests.note"
 _ANSWERS: Final = frozenset(("guest.approval_given", "guest.approval_rejected", "guest.answer_refused"))

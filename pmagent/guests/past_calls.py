@@ -12,7 +12,7 @@ from pmagent.contracts.guest_calls import Answer, Call
 from pmagent.contracts.guests import GuestCallAsked
 from pmagent.contracts.payload import typed
 from pmagent.events.event import StoredEvent
-from pmagent.events.reader import collector_at_rest, matching_runs
+from pmagent.events.reader import collector_at_rest, events_of_types
 from pmagent.events.store import LogStore
 
 _ASKED: Final = "guest.call_asked"
@@ -103,9 +103,5 @@ def _whole(event: StoredEvent, store: LogStore) -> _Asked:
 
 def events_of(store: LogStore, start: int, types: tuple[str, ...]) -> Iterator[StoredEvent]:
     """The events of these types from ``start`` on. Raises NotFound, CorruptLog."""
-    needles = [msgspec.json.encode(name) for name in types]
     with closing(store.reader()) as log, collector_at_rest():
-        for run, _ in matching_runs(log, start, log.tail().position, (needles,)):
-            for event in run:
-                if event.type in types:
-                    yield event
+        yield from events_of_types(log, start, types)

@@ -16,9 +16,9 @@ import yaml
 
 from pmagent.actors.guests.matching import pattern
 from pmagent.actors.guests.paths import BadRule
-from pmagent.contracts.guest_calls import Answer, Label, Layer, LayerName, Policy, Rule, Shape, When
+from pmagent.contracts.guest_calls import Answer, Layer, LayerName, Policy, Rule, Shape
 from pmagent.contracts.shape import Misfit, fit
-from pmagent.contracts.text import BadText, decoded, from_yaml
+from pmagent.contracts.text import decoded, from_yaml
 from pmagent.events.atomic import read_plain
 from pmagent.events.errors import PmagentError
 from pmagent.guests import cedar
@@ -38,18 +38,10 @@ class BadPolicy(PmagentError, exit_code=2):
     """A policy that is not understood; the message says where."""
 
 
-class RuleText(Shape, frozen=True, kw_only=True):
+class RuleText(Rule, frozen=True, kw_only=True):
     """A rule as it stands in a file; ``id``: its name, else layer and line."""
 
-    match: str
-    answer: Answer | None = None
     id: str = ""
-    when: When = When()
-    approvals: int = 1
-    expires: str = ""
-    reason: str = ""
-    label: Label | None = None
-    remediation: bool = False
 
 
 class PolicyText(Shape, frozen=True, kw_only=True):
@@ -192,10 +184,7 @@ def _rule(one: RuleText, where: str, home: str, id: str) -> Rule:
     hours = one.when.hours
     if hours and (len(hours) != 2 or not all(0 <= hour <= 24 for hour in hours)):
         raise BadPolicy(f"{where}: when.hours is {hours}", "write two hours, as [9, 17]")
-    return Rule(
-        id=id, match=match, answer=one.answer, when=one.when, approvals=one.approvals, expires=one.expires,
-        reason=one.reason, label=one.label, remediation=one.remediation,
-    )  # fmt: skip
+    return Rule(**(msgspec.structs.asdict(one) | {"id": id, "match": match}))
 
 
 def session_rule(match: str, approval: int, home: str, expires: str = "", reason: str = "") -> Rule:
@@ -342,6 +331,3 @@ def kinds_of(workspace: Path) -> list[str]:
     marks = {"python": ("pyproject.toml", "setup.py", "requirements.txt"), "node": ("package.json",),
              "rust": ("Cargo.toml",)}  # fmt: skip
     return [kind for kind, names in marks.items() if any((workspace / name).exists() for name in names)]
-
-
-__all__ = ["BadPolicy", "BadText", "built_in", "kinds", "policy_of", "read_policy", "rules_of", "template"]

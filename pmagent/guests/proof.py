@@ -12,7 +12,7 @@ import msgspec
 
 from pmagent.contracts.guests import NAME_CHARS_MAX, TEXT_CHARS_MAX, GuestCallAsked, GuestCallUnseen, GuestFact
 from pmagent.contracts.payload import typed
-from pmagent.events.reader import matching_runs
+from pmagent.events.reader import events_of_types
 from pmagent.events.store import LogStore
 from pmagent.guests import transcripts
 from pmagent.guests.dialects import Asked, Unheard
@@ -78,14 +78,10 @@ def _taken(call: Asked, folders: Iterable[str], unnamed: Counter[str], digest: C
 
 def _asked(store: LogStore, session: str, first: int) -> Iterator[GuestCallAsked]:
     """The calls that were asked in a session. Only stretches of the log that name it are read."""
-    name = msgspec.json.encode("guest.call_asked")
     with closing(store.reader()) as log:
-        for run, _ in matching_runs(log, first, log.tail().position, ([msgspec.json.encode(session)], [name])):
-            for stored in run:
-                if stored.correlation == session and stored.type == "guest.call_asked":
-                    data = typed(stored, store.blobs()).data
-                    if isinstance(data, GuestCallAsked):
-                        yield data
+        for stored in events_of_types(log, first, ("guest.call_asked",), msgspec.json.encode(session)):
+            if stored.correlation == session and isinstance(data := typed(stored, store.blobs()).data, GuestCallAsked):
+                yield data
 
 
 def unseen(call: Asked, common: dict[str, Any], masked: Callable[[str], str]) -> GuestFact:

@@ -35,12 +35,13 @@ async def with_blob(intake: Intake, fact: F, name: str, content: bytes) -> F:
     """The fact with its large content as a blob."""
     if not content:
         return fact
-    stored = await anyio.to_thread.run_sync(_stored, intake, content)
+    stored = await anyio.to_thread.run_sync(stored_of, intake, content)
     fields: dict[str, Any] = {f"{name}_sha256": stored.sha256, f"{name}_size": stored.size, f"{name}_kept": True}
     return msgspec.structs.replace(fact, **fields)
 
 
-def _stored(intake: Intake, content: bytes) -> StoredBlob:
+def stored_of(intake: Intake, content: bytes) -> StoredBlob:
+    """Large content as a blob; blocking."""
     stream = intake.stream()
     stream.write(content)
     return stream.finish()

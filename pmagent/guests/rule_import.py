@@ -17,7 +17,7 @@ import msgspec
 from pmagent.actors.guests.matching import pattern
 from pmagent.actors.guests.paths import BadRule
 from pmagent.contracts.guest_calls import Answer
-from pmagent.contracts.text import BadText, from_json
+from pmagent.contracts.text import from_json
 from pmagent.guests.policy import BadPolicy
 
 _COMBINATIONS_MAX: Final = 200
@@ -174,4 +174,3 @@ def _several(value: object) -> list[str]:
 READERS: Final[dict[str, Callable[[str, str], Imported]]] = {
     "claude": from_claude, "codex": from_codex, "gemini": from_gemini,
 }  # fmt: skip
-__all__ = ["READERS", "BadText", "Imported", "from_claude", "from_codex", "from_gemini"]

@@ -44,12 +44,13 @@ from pmagent.actors.sandbox.spec import (
 from pmagent.contracts.guest_calls import Harness
 from pmagent.contracts.orchestra import Program
 from pmagent.events.atomic import write_atomic
+from pmagent.events.evidence import FOLDER
 from pmagent.events.tree import held
 from pmagent.flat import flat_errors
 from pmagent.guests import committing, harnesses
 from pmagent.guests.harnesses import Hook, Mode
 from pmagent.guests.presets import PRESETS
-from pmagent.workspace.layout import FOLDER, Layout, reachable
+from pmagent.workspace.layout import Layout, reachable
 
 LINE_BYTES_MAX: Final = 24 << 20
 _DAY: Final = 86_400

@@ -17,10 +17,10 @@ from pmagent.contracts.guests import (
     GuestWallEnded,
     GuestWallStarted,
 )
-from pmagent.contracts.orchestra_events import CONTACTS_MAX, NetContact
+from pmagent.contracts.orchestra_events import CONTACTS_MAX
 from pmagent.contracts.payload import Payload, typed
 from pmagent.events.errors import PmagentError
-from pmagent.events.reader import matching_runs
+from pmagent.events.reader import events_of_types
 from pmagent.guests.presets import PRESETS, UNGATED
 from pmagent.guests.wall import Ended, Walled
 from pmagent.service.answer import Answer, request_of
@@ -65,10 +65,10 @@ def not_started(layout: Layout, wall: str, harness: Harness, why: str) -> None:
 def ended(layout: Layout, wall: str, harness: Harness, end: Ended) -> None:
     """Record how it ended."""
     outcome = end.outcome
-    fields, kept = NetContact.__struct_fields__, outcome.contacts[:CONTACTS_MAX]
+    kept = outcome.contacts[:CONTACTS_MAX]
     over = GuestWallEnded(
         wall=wall, exit_code=outcome.exit_code, signal=outcome.signal, exceeded=outcome.exceeded,
-        contacts=[NetContact(**{name: getattr(one, name) for name in fields}) for one in kept],
+        contacts=list(kept),
         contacts_dropped=outcome.contacts_dropped + len(outcome.contacts) - len(kept),
         planted=list(outcome.planted), branch=end.taken.branch if end.taken is not None else "",
     )  # fmt: skip
@@ -100,12 +100,10 @@ async def note(host: Host, arguments: dict[str, Any]) -> Answer:
 
 def _starter(layout: Layout, wall: str) -> str:
     """The operator who has started the wall, as the log says; "": nobody. Blocking. Raises CorruptLog."""
-    needles = [b'"guest.wall_started"'], [msgspec.json.encode(wall)]
     with closing(layout.store.reader()) as log:
-        for run, _ in matching_runs(log, 1, log.tail().position, needles):
-            for stored in run:
-                if stored.type == "guest.wall_started" and stored.correlation == wall:
-                    return str(typed(stored, layout.store.blobs()).data.operator_id)
+        for stored in events_of_types(log, 1, ("guest.wall_started",), msgspec.json.encode(wall)):
+            if stored.correlation == wall:
+                return str(typed(stored, layout.store.blobs()).data.operator_id)
     return ""
 
 

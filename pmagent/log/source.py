@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from pmagent.events.errors import CorruptLog, NotFound
-from pmagent.events.event import StoredEvent, Tail
+from pmagent.events.event import StoredEvent
 from pmagent.events.evidence import FOLDER, log_in, log_of
 from pmagent.events.line import decode_line
 from pmagent.events.reader import runs
@@ -39,10 +39,7 @@ class Tapped:
         self._storage = storage
         self._chunk = b""
         self.reads_files = storage.reads_files
-
-    def tail(self) -> Tail:
-        """See StorageReader."""
-        return self._storage.tail()
+        self.tail, self.location, self.changes = storage.tail, storage.location, storage.changes
 
     def read(self, position: int, bytes_max: int = CHUNK_BYTES) -> bytes:
         """See StorageReader."""
@@ -50,14 +47,6 @@ class Tapped:
         if chunk:
             self._chunk = chunk
         return chunk
-
-    def location(self, position: int) -> tuple[str, int]:
-        """See StorageReader."""
-        return self._storage.location(position)
-
-    def changes(self, position: int, seconds: float) -> bool:
-        """See StorageReader."""
-        return self._storage.changes(position, seconds)
 
     def lines(self, count: int) -> list[bytes]:
         """The first ``count`` lines of what was read last, without their newlines."""

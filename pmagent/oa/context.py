@@ -46,12 +46,6 @@ def look(workspace: str | os.PathLike[str] | None = None) -> ContextFile:
     return ContextFile(path=PATH, sha256=reading.sha256, context=context)
 
 
-def read_context(workspace: str | os.PathLike[str] | None = None) -> dict[str, Any]:
-    """The task context, whether or not the file wraps it in ``context``; ``{}`` when there is none. Raises
-    OAToolError for a broken file."""
-    return look(workspace).context
-
-
 def write_context(
     context: dict[str, Any], workspace: str | os.PathLike[str] | None = None, *, base: str | None = None
 ) -> str:

@@ -21,8 +21,8 @@ from pmagent.contracts.reasoning_events import OaToolFailed, OaToolRequested, Oa
 from pmagent.events.event import Event
 from pmagent.oa import reading
 from pmagent.oa.guards.configured import configured
-from pmagent.oa.guards.table import GUARDS, normalized
-from pmagent.workspace.settings import ConfigError
+from pmagent.oa.guards.table import GUARDS
+from pmagent.workspace.settings_programs import ConfigError, normalized
 
 RESULT_BYTES_MAX: Final = 8 * 1024 * 1024
 """A larger answer of a tool is its failure."""

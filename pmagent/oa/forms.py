@@ -46,14 +46,6 @@ Output = (
     SafeOPSDecisionOutput | OPSBlockGeneratorOutput | GuardFailureInterpreterOutput | PhaseTransitionValidatorOutput
 )
 
-INPUTS: Final[Mapping[ProgramId, type[Input]]] = {
-    "SafeOPSDecision": SafeOPSDecisionInput,
-    "OPSBlockGenerator": OPSBlockGeneratorInput,
-    "GuardFailureInterpreter": GuardFailureInterpreterInput,
-    "PhaseTransitionValidator": PhaseTransitionValidatorInput,
-}
-"""Program id -> the form that asks it."""
-
 CLAIMS: Final = "claimed_kernel_state"
 """Where the caller's own view of the kernel stands in ``oa_context``."""
 

@@ -23,12 +23,12 @@ from pmagent.contracts.oa_documents import GuardMode, KernelStatus, RealityCheck
 from pmagent.events.errors import PmagentError
 from pmagent.oa.guards.configured import configured
 from pmagent.oa.guards.reading import read_workspace
-from pmagent.oa.guards.table import GUARDS, normalized
+from pmagent.oa.guards.table import GUARDS
 from pmagent.oa.guards.table import run_guard as _run_guard
 from pmagent.projections.core.disk import DocumentUnwritable
 from pmagent.projections.core.projection import ProjectionHalted
 from pmagent.workspace.layout import workspace_around
-from pmagent.workspace.settings import ConfigError
+from pmagent.workspace.settings_programs import ConfigError, normalized
 
 WORKSPACE_VARIABLE = "PMAGENT_WORKSPACE"
 

@@ -38,7 +38,8 @@ from pmagent.oa.reasoning_bridge import (
     new_envelope,
 )
 from pmagent.service.secrets import known_secrets
-from pmagent.workspace.settings import ConfigError, resolve
+from pmagent.workspace.settings import resolve
+from pmagent.workspace.settings_programs import ConfigError
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

@@ -13,7 +13,7 @@ import msgspec
 
 from pmagent.contracts.oa_documents import GuardMode
 from pmagent.oa import reading
-from pmagent.oa.guards.table import GUARDS, normalized
+from pmagent.oa.guards.table import GUARDS
 from pmagent.oa.reading import (
     WORKSPACE_VARIABLE,
     OAToolError,
@@ -27,6 +27,7 @@ from pmagent.oa.reading import (
     reality_check,
     workspace_path,
 )
+from pmagent.workspace.settings_programs import normalized
 
 __all__ = [
     "REGISTRY", "WORKSPACE_VARIABLE", "OAToolError", "call", "get_bootstrap_state", "get_handoff_kernel",

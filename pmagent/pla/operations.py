@@ -56,12 +56,13 @@ from pmagent.pla.arguments import (
 )
 from pmagent.pla.proving import proof
 from pmagent.pla.requests import BadProposal, Made, ProposalRequest, made
-from pmagent.pla.settings import PlaSettings, frame_source, standing
+from pmagent.pla.settings import frame_source, standing
 from pmagent.pla.vault import Vault
 from pmagent.service.answer import Answer, OutcomeOpen
 from pmagent.service.client import new_request
 from pmagent.service.folding import folded
 from pmagent.service.host import Host
+from pmagent.workspace.settings import PlaSettings
 
 _OF_THE_MOMENT: Final = (
     "looked_ms", "reason", "acknowledged", "seen_mode", "proof", "layout", "machine", "two_persons",
@@ -154,7 +155,7 @@ async def propose(host: Host, arguments: dict[str, Any]) -> Answer:
     draft = await anyio.to_thread.run_sync(_drafted, host, ready, request)
     secret = ready.secret
     if secret is not None and host.runtime.engine.sequencer.seen(request) is None:
-        host.resources[Vault].put(draft.data.digest, secret, settings.lifetime_s)
+        host.resources[Vault].put(draft.data.digest, secret, settings.proposal_seconds)
     event = await host.ask_draft(draft, {"pla.proposed", "pla.proposal_refused"}, _proposal_seconds(draft.data))
     if isinstance(event.data, PlaProposed):
         view = reading.called(host.runtime.engine, event.data.proposal_id)
@@ -196,7 +197,7 @@ async def decide(host: Host, arguments: dict[str, Any]) -> Answer:
     if requested.decision == "APPROVED":
         settings = await anyio.to_thread.run_sync(standing, host.layout.workspace)
         requested = msgspec.structs.replace(
-            requested, layout=settings.layout, machine=settings.machine, two_persons=settings.two_persons
+            requested, layout=settings.layout, machine=settings.name, two_persons=settings.two_persons
         )
     if requested.decision == "REJECTED" and not is_seen(requested.reason):
         requested = msgspec.structs.replace(requested, reason="")  # the warden says that it needs one
@@ -304,10 +305,7 @@ async def _revealed(
     return plain
 
 
-MODE: Final = "pla.mode"
-OBSERVE: Final = "pla.observe"
 OUTCOME: Final = "pla.outcome"
-END: Final = "pla.end"
 STATUS: Final = "pla.status"
 LIST: Final = "pla.list"
 SHOW: Final = "pla.show"

@@ -7,11 +7,8 @@ import pwd
 import re
 from typing import Final
 
-from pmagent.contracts.control import OperatorId
 from pmagent.contracts.pla import NOBODY
 from pmagent.events.errors import PmagentError
-
-__all__ = ["BadOperator", "OperatorId", "checked", "login"]
 
 _FIT: Final = re.compile(r"[A-Za-z0-9_-]{2,64}")
 _UNFIT: Final = re.compile(r"[^A-Za-z0-9_-]")

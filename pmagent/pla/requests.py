@@ -12,11 +12,11 @@ from pmagent.actors.pla.credentials.findings import findings, masked
 from pmagent.actors.pla.credentials.goal_masking import masked_goal, masked_reason
 from pmagent.actors.pla.goals import parse_goal
 from pmagent.contracts.control import Channel
+from pmagent.contracts.model import ModelLimits
 from pmagent.contracts.pla import Action, TypeText, declared, digest, layout_of, objections
 from pmagent.contracts.pla_events import GOAL_CHARS_MAX, FrameSource, PlaProposalRequested, Proof
 from pmagent.events.errors import PmagentError
-from pmagent.pla.settings import PlaSettings
-from pmagent.workspace.settings import FILE
+from pmagent.workspace.settings import FILE, PlaSettings
 
 Redact = Callable[[str], str]
 """Text -> the text as a fact would hold it."""
@@ -63,9 +63,10 @@ def made(wish: ProposalRequest, settings: PlaSettings, redact: Redact) -> Made:
     action = wish.action if wish.action is not None or wish.model else parse_goal(wish.goal)
     fields: dict[str, Any] = {
         "goal": masked_goal(wish.goal, redact), "requested_by": wish.operator, "channel": wish.channel,
-        "rationale": masked(wish.why, redact), "policy": settings.policy, "frame": wish.frame, "model": wish.model,
-        "limits": settings.limits, "lifetime_s": settings.lifetime_s, "two_persons": settings.two_persons,
-        "layout": settings.layout, "machine": settings.machine, "proof": wish.proof, "undeclared": wish.undeclared,
+        "rationale": masked(wish.why, redact), "policy": settings.credentials, "frame": wish.frame, "model": wish.model,
+        "limits": msgspec.convert(settings, ModelLimits, from_attributes=True),
+        "lifetime_s": settings.proposal_seconds, "two_persons": settings.two_persons,
+        "layout": settings.layout, "machine": settings.name, "proof": wish.proof, "undeclared": wish.undeclared,
     }  # fmt: skip
     if action is None:
         return Made(_request(fields), None)

@@ -11,11 +11,9 @@ from pathlib import Path
 
 import msgspec
 
-from pmagent.contracts.model import ModelLimits
-from pmagent.contracts.pla import CredentialPolicy
 from pmagent.contracts.pla_events import FrameSource
 from pmagent.events.errors import PmagentError
-from pmagent.workspace.settings import FILE
+from pmagent.workspace.settings import FILE, PlaSettings
 from pmagent.workspace.trust import resolved
 
 
@@ -23,33 +21,9 @@ class BadFrames(PmagentError, exit_code=2):
     """It is not said where frames come from, or it is no path."""
 
 
-class PlaSettings(msgspec.Struct, frozen=True):
-    """The settings, as requests need them. ``frames``: the path as it is set, "": none is; ``layout`` and ``machine``:
-    those declared of the machine that is typed on, "": none is."""
-
-    policy: CredentialPolicy
-    lifetime_s: float
-    two_persons: bool
-    frames: str
-    keep_frames: bool
-    model: str
-    limits: ModelLimits
-    layout: str = ""
-    machine: str = ""
-
-
 def standing(workspace: Path) -> PlaSettings:
     """The settings that hold now, of a file that is accepted. Blocking. Raises ConfigError, NotAccepted."""
-    settings = resolved(workspace, os.environ).settings.pla
-    limits = ModelLimits(
-        attempts=settings.attempts, call_seconds=settings.call_seconds, calls=settings.calls, seconds=settings.seconds,
-        tokens=settings.tokens,
-    )  # fmt: skip
-    return PlaSettings(
-        policy=settings.credentials, lifetime_s=settings.proposal_seconds, two_persons=settings.two_persons,
-        frames=settings.frames, keep_frames=settings.keep_frames, model=settings.model, limits=limits,
-        layout=settings.layout, machine=settings.name,
-    )  # fmt: skip
+    return resolved(workspace, os.environ).settings.pla
 
 
 def frame_source(given: str, settings: PlaSettings, workspace: Path) -> FrameSource:

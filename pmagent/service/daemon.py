@@ -22,7 +22,7 @@ import structlog
 from anyio.abc import SocketAttribute, SocketListener
 
 from pmagent.actors.core.area import load
-from pmagent.actors.core.engine import describe_failure
+from pmagent.actors.core.integrity import describe_failure
 from pmagent.clean import json_bytes
 from pmagent.edges import EDGES, OPERATIONS
 from pmagent.events.errors import PmagentError

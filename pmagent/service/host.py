@@ -34,7 +34,7 @@ from pmagent.actors.sandbox.orphans import sweep
 from pmagent.contracts.control import PruneEnded
 from pmagent.contracts.daemon import DaemonStarted, DaemonStopped
 from pmagent.contracts.effect import EffectCancelled, RequestRefused
-from pmagent.contracts.payload import effect_of, typed
+from pmagent.contracts.payload import is_repeatable, typed
 from pmagent.edge import Edge
 from pmagent.edges import EDGES
 from pmagent.events.errors import CorruptLog, PmagentError
@@ -384,7 +384,7 @@ async def _live(
         if output.events:
             runtime.submit(output)
     if adopting:  # an effect that may be performed again is ended when the actor that asked for it has been
-        unfinished = Unfinished([event for event in unfinished.begun if not _is_repeatable(event)])
+        unfinished = Unfinished([event for event in unfinished.begun if not is_repeatable(event.data)])
     async with runtime.run(unfinished, hold_outward=True) as tasks:
         if held is not None:
             tasks.start_soon(held.keep, runtime)
@@ -410,11 +410,6 @@ async def _live(
     if final is not None:
         taker.write(final)
     keeper.write()
-
-
-def _is_repeatable(event: Event) -> bool:
-    effect = effect_of(event.data)
-    return effect is not None and effect.repeatable
 
 
 async def _end_adopted(event: Event, _: Io) -> EffectCancelled:

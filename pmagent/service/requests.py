@@ -16,7 +16,7 @@ import msgspec
 
 from pmagent.contracts.payload import typed
 from pmagent.events.event import Event
-from pmagent.events.reader import matching_runs
+from pmagent.events.reader import events_of_types
 from pmagent.events.store import LogStore
 from pmagent.service.io import read_event
 
@@ -65,9 +65,7 @@ class Requests:
 
     def _search(self, request: int, correlation: str, answers: Collection[str]) -> Event | None:
         with closing(self._store.reader()) as log:
-            needles = ([msgspec.json.encode(correlation)],)
-            for run, _ in matching_runs(log, request, log.tail().position, needles):
-                for stored in run:
-                    if stored.correlation == correlation and stored.type in answers:
-                        return typed(stored, self._store.blobs())
+            for stored in events_of_types(log, request, answers, msgspec.json.encode(correlation)):
+                if stored.correlation == correlation:
+                    return typed(stored, self._store.blobs())
         return None

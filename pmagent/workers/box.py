@@ -26,7 +26,7 @@ from pmagent.actors.sandbox.programs import found, searched
 from pmagent.actors.sandbox.runner import run
 from pmagent.actors.sandbox.spec import Outcome, SandboxRefused, SandboxSpec, SandboxUnavailable
 from pmagent.contracts.orchestra import PATH_CHARS_MAX
-from pmagent.contracts.orchestra_events import CONTACTS_MAX, NetContact
+from pmagent.contracts.orchestra_events import CONTACTS_MAX
 from pmagent.events.redact import Redactor
 from pmagent.service.secrets import known_secrets
 from pmagent.workers.settings import Sizes
@@ -193,7 +193,7 @@ async def _attempt(begin: Begin, watch: _Watch) -> Told:
         exit_code=outcome.exit_code, signal=outcome.signal, timed_out=outcome.timed_out, exceeded=outcome.exceeded,
         seconds=outcome.seconds, totals=(outcome.stdout_bytes, outcome.stderr_bytes), cut=cut, files=files,
         skipped=[redactor.text(one)[:2000] for one in skipped[:VIOLATIONS_MAX]], unenforced=list(outcome.unenforced),
-        contacts=[msgspec.convert(msgspec.to_builtins(one), NetContact) for one in outcome.contacts[:CONTACTS_MAX]],
+        contacts=list(outcome.contacts[:CONTACTS_MAX]),
         contacts_dropped=outcome.contacts_dropped,
     )
 

@@ -21,8 +21,6 @@ from pmagent.events.attempts import LOAD_BYTES_MAX
 from pmagent.events.errors import PmagentError
 from pmagent.workers.wish import Wish
 
-FILE: Final = "worker.toml"
-
 _MIB: Final = 2**20
 _Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$", description="a name, at most 63 characters")]
 _Log = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9._-]{0,62}$", description="the name of a log")]

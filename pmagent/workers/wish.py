@@ -13,9 +13,9 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta
 
-from pmagent.contracts.orchestra import ARTIFACTS_MAX, Count, ExitCode, RelativePath
+from pmagent.contracts.orchestra import ARTIFACTS_MAX, Count, ExitCode, NetContact, RelativePath
 from pmagent.contracts.orchestra_config import OrchestraConfig
-from pmagent.contracts.orchestra_events import CONTACTS_MAX, NetContact, TaskAssigned, TaskAttemptRequested
+from pmagent.contracts.orchestra_events import CONTACTS_MAX, TaskAssigned, TaskAttemptRequested
 from pmagent.events.attempts import LOAD_BYTES_MAX
 from pmagent.events.errors import PmagentError
 

@@ -11,7 +11,8 @@ import msgspec
 
 from pmagent.workspace import layout
 from pmagent.workspace.settings import FILE as PATH
-from pmagent.workspace.settings import ConfigError, resolve
+from pmagent.workspace.settings import resolve
+from pmagent.workspace.settings_programs import ConfigError
 from pmagent.workspace.trust import NotAccepted, resolved
 
 __all__ = ["FIRST_PHASE", "PATH", "Phases", "checks", "expected", "phases", "template"]

@@ -15,8 +15,6 @@ from pmagent.events.evidence import FOLDER, Evidence, evidence, log_of
 from pmagent.events.store import LogStore
 from pmagent.events.tree import held
 
-__all__ = ["FOLDER", "GITIGNORE", "Layout", "reachable", "template"]
-
 GITIGNORE: Final = b"*\n!.gitignore\n!config.toml\n!policy.yaml\n!policy.cedar\n"
 """``.pmagent/.gitignore``: what a run leaves behind stays out of git; the settings are worth keeping in it."""
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from pmagent.events.errors import PmagentError
-from pmagent.workspace.layout import FOLDER
+from pmagent.events.evidence import FOLDER
 
 NAME_BYTES_MAX: Final = 200
 """Longest name of a file or folder: a temporary name beside it still fits."""

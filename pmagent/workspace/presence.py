@@ -15,9 +15,9 @@ import msgspec
 from pmagent.actors.kernel.surfaces import SHARE
 from pmagent.clean import escaped
 from pmagent.events.errors import NotFound, PmagentError
-from pmagent.events.evidence import log_in
+from pmagent.events.evidence import FOLDER, log_in
 from pmagent.projections.oa import state as oa_state
-from pmagent.workspace.layout import FOLDER, Layout
+from pmagent.workspace.layout import Layout
 from pmagent.workspace.user_registry import NEW_LOG, Registry, describe
 
 _LOOKED_AT: Final = 200

@@ -23,8 +23,6 @@ from msgspec import Meta
 from pmagent.workspace.layout import workspace_around
 from pmagent.workspace.settings_programs import TABLES, ConfigError, Programs, programs
 
-__all__ = ["ConfigError", "Resolved", "Setting", "Settings", "resolve", "settings_table", "unknown_variables"]
-
 FILE: Final = ".pmagent/config.toml"
 PREFIX: Final = "PMAGENT_"
 WORKSPACE: Final = "PMAGENT_WORKSPACE"

@@ -17,7 +17,7 @@ from pmagent.contracts.checks import CheckResult
 from pmagent.contracts.kernel import SURFACE_BYTES_MAX, KernelObserved, SurfaceReading
 from pmagent.events.atomic import write_atomic
 from pmagent.events.event import format_time
-from pmagent.events.evidence import evidence, log_of
+from pmagent.events.evidence import FOLDER, evidence, log_of
 from pmagent.oa.guards import kernel_surfaces, log
 from pmagent.oa.guards.reading import Given
 from pmagent.oa.guards.report import Findings
@@ -25,7 +25,7 @@ from pmagent.workspace import git
 from pmagent.workspace import kernel_settings as config
 from pmagent.workspace.documents import Content, Inputs, documents, encoded
 from pmagent.workspace.errors import WorkspaceError
-from pmagent.workspace.layout import FOLDER, GITIGNORE
+from pmagent.workspace.layout import GITIGNORE
 from pmagent.workspace.presence import require_text
 from pmagent.workspace.verdicts import contents
 

@@ -8,17 +8,17 @@ the next start folds everything anew, and with a version that does not fail all 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
-from pmagent.actors.core.engine import describe_failure
+from pmagent.actors.core.integrity import describe_failure
 from pmagent.actors.core.snapshot import EXPORTED_BYTES_MAX
 from pmagent.contracts.content import Content
 from pmagent.contracts.control import Pruned, PruneEnded
 from pmagent.contracts.payload import BlobSource, typed
 from pmagent.events.event import Event, StoredEvent
-from pmagent.events.reader import matching_runs, runs
+from pmagent.events.reader import events_of_types, runs
 from pmagent.events.storage import StorageReader
 from pmagent.projections.core.projection import AnyProjection, Halt, Part, ProjectionHalted
 
@@ -233,15 +233,11 @@ class Documents:
 def pruned_jobs(storage: StorageReader, blobs: BlobSource | None, start: int = 1) -> frozenset[str]:
     """The jobs that events from ``start`` on prune. Raises CorruptLog, NotFound."""
     found: set[str] = set()
-    for run, _ in matching_runs(storage, start, storage.tail().position, _PRUNES):
-        for stored in run:
-            if stored.type == "control.pruned" and stored.kind == "fact":
-                data = typed(stored, blobs).data
-                found.update(job.job_id for job in data.jobs if isinstance(data, Pruned))
+    for stored in events_of_types(storage, start, ("control.pruned",)):
+        if stored.kind == "fact":
+            data = typed(stored, blobs).data
+            found.update(job.job_id for job in data.jobs if isinstance(data, Pruned))
     return frozenset(found)
-
-
-_PRUNES: Final = ([b'"type":"control.pruned"'],)
 
 
 def computed(documents: Taken) -> dict[str, Content]:
@@ -264,14 +260,3 @@ def folded(
         if old := documents.take_retired():
             yield old
     yield documents.every()
-
-
-def rebuild(
-    storage: StorageReader, projections: Sequence[AnyProjection], blobs: BlobSource | None, until: int | None = None
-) -> dict[str, Content]:
-    """All of ``folded`` at once, without the documents of halted projections: for small logs."""
-    documents = Documents(projections)
-    found: dict[str, Content] = {}
-    for part in folded(storage, documents, blobs, until):
-        found.update(computed(part))
-    return found

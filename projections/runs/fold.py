@@ -12,9 +12,8 @@ from pmagent.actors.orchestra.running.artifact_paths import without_clashes
 from pmagent.actors.orchestra.running.form import permit_subject, steps
 from pmagent.contracts.effect import EffectInterrupted, RequestRefused
 from pmagent.contracts.oa import OaPermitGranted, OaPermitRefused, OaPermitRequested, OaPermitRevoked
-from pmagent.contracts.orchestra import UNENFORCED
+from pmagent.contracts.orchestra import UNENFORCED, NetContact
 from pmagent.contracts.orchestra_events import (
-    NetContact,
     PlanFailed,
     PlanFinished,
     PlanMade,

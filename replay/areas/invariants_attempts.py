@@ -18,7 +18,7 @@ from pmagent.contracts.orchestra_events import (
     TaskUnstarted,
 )
 from pmagent.events.event import Event, time_after
-from pmagent.replay.simulation.world import require
+from pmagent.replay.simulation.world import require, there
 
 LIVE: Final = ("daemon", "orchestra.run")
 """The processes that take up runs which another left."""
@@ -122,10 +122,8 @@ class Run:
 def assigned(run: Run, event: Event) -> None:
     """A worker is given a task."""
     data = event.data
-    task = run.task(data.assignment.task_id)
     where = f"{run.where}: assignment {event.position}"
-    require(task is not None, f"{where} of no task of the plan")
-    assert task is not None, "just required"
+    task = there(run.task(data.assignment.task_id), f"{where} of no task of the plan")
     require(not task.assigned, f"{where}: {task.name} was assigned at {task.assigned}")
     require(task.state == "running", f"{where}: {task.name} is {task.state}")
     own = (run.event.position, run.permit, run.asked.action, run.asked.dry_run)
@@ -147,10 +145,8 @@ def assigned(run: Run, event: Event) -> None:
 def attempted(run: Run, event: Event) -> None:
     """An attempt is asked for."""
     data: TaskAttemptRequested = event.data
-    task = run.task(data.task_id)
     where = f"{run.where}: attempt {event.position}"
-    require(task is not None, f"{where} of no task of the plan")
-    assert task is not None, "just required"
+    task = there(run.task(data.task_id), f"{where} of no task of the plan")
     where = f"{where} of {task.name}"
     require(run.begun and not run.asked.plan_only, f"{where}: the run has not begun")
     require(task.state == "running" and not task.finished, f"{where}: it is {task.state}, finished: {task.finished}")
@@ -219,10 +215,8 @@ def ended(run: Run, event: Event, request: int) -> None:
 def failed(run: Run, event: Event) -> None:
     """A worker says that an attempt was not enough, and when the next begins."""
     data: TaskAttemptFailed = event.data
-    task = run.task(data.task_id)
     where = f"{run.where}: the failure told at {event.position}"
-    require(task is not None, f"{where} is of no task of the plan")
-    assert task is not None, "just required"
+    task = there(run.task(data.task_id), f"{where} is of no task of the plan")
     require(not task.open and data.attempt == task.attempts, f"{where}: attempt {data.attempt}")
     require(not task.closed or not data.retry_at, f"{where}: another attempt is to come, though {task.closed}")
     if data.retry_at == "next start":
@@ -234,10 +228,8 @@ def failed(run: Run, event: Event) -> None:
 def finished(run: Run, event: Event) -> None:
     """A worker gives its result."""
     data: TaskFinished = event.data
-    task = run.task(data.result.task_id)
     where = f"{run.where}: result {event.position}"
-    require(task is not None, f"{where} of no task of the plan")
-    assert task is not None, "just required"
+    task = there(run.task(data.result.task_id), f"{where} of no task of the plan")
     where = f"{where} of {task.name}"
     require(task.state == "running", f"{where}: it is {task.state}")
     require(not task.finished, f"{where}: it has one at {task.finished}")

@@ -12,7 +12,7 @@ from typing import Any, Final
 from pmagent.contracts.checks import CheckAnswered, CheckRan, CheckRequested, CheckRunRequested
 from pmagent.contracts.effect import EffectCancelRequested, EffectRefused
 from pmagent.events.event import Event
-from pmagent.replay.simulation.world import require
+from pmagent.replay.simulation.world import require, there
 
 RUNS_MAX: Final = 4
 """So many checks run at once."""
@@ -67,9 +67,7 @@ class _Check:
 
     def _begin(self, event: Event, run: CheckRunRequested) -> None:
         where = f"check {run.name!r} at {event.position}"
-        request = self._requests.get(run.request)
-        require(request is not None, f"{where}: nobody asked for it")
-        assert request is not None, "just required"
+        request = there(self._requests.get(run.request), f"{where}: nobody asked for it")
         asked = request.asked
         wanted = [one for one in asked.checks if (one.name, one.argv) == (run.name, run.argv)]
         same = (run.kind, run.seconds, run.reads) == (asked.kind, asked.seconds, asked.reads)

@@ -39,19 +39,9 @@ class Spent:
         self.cost_usd = 0.0
 
 
-def check_models(history: Sequence[Event]) -> None:
+def check_models(history: Sequence[Event]) -> dict[int, Question]:
     """Calls keep to the limits of question and run, and no question has two ends. Holds for any prefix of a history.
-    Raises Violation."""
-    _followed(history)
-
-
-def check_models_ended(history: Sequence[Event]) -> None:
-    """After everything came to rest each question has its end. Raises Violation."""
-    for question in _followed(history).values():
-        require(bool(question.replied or question.failed), f"{question.where} has no end")
-
-
-def _followed(history: Sequence[Event]) -> dict[int, Question]:
+    Gives each question by its position. Raises Violation."""
     questions: dict[int, Question] = {}
     runs: dict[str, Spent] = {}
     of_call: dict[int, Question] = {}
@@ -75,6 +65,12 @@ def _followed(history: Sequence[Event]) -> dict[int, Question]:
             case ModelFailed():
                 _failure(questions[data.ask], event, data)
     return questions
+
+
+def check_models_ended(history: Sequence[Event]) -> None:
+    """After everything came to rest each question has its end. Raises Violation."""
+    for question in check_models(history).values():
+        require(bool(question.replied or question.failed), f"{question.where} has no end")
 
 
 def _run(question: Question) -> str:

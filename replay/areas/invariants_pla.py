@@ -52,7 +52,7 @@ from pmagent.contracts.pla_events import (
 )
 from pmagent.events.event import Event, LogRecovered, time_after
 from pmagent.replay.areas.pla.records import Execution, Proposal, require_mode_kept
-from pmagent.replay.simulation.world import require
+from pmagent.replay.simulation.world import require, there
 
 OWN: Final[dict[type, str]] = {
     PlaSessionBegan: "warden", PlaSessionEnded: "warden", PlaModeChanged: "warden", PlaApproved: "warden",
@@ -69,12 +69,8 @@ ANSWERS: Final[dict[type, str]] = {
 """Request type -> the actor that answers it; another halted PLA actor that hears the request has it refused too."""
 
 
-def check_pla(history: Sequence[Event]) -> None:
+def check_pla(history: Sequence[Event]) -> _Check:
     """Modes, proposals, approvals and executions are as docs/design.md §16 has them. Raises Violation."""
-    _read(history)
-
-
-def _read(history: Sequence[Event]) -> _Check:
     refused = frozenset(event.data.request for event in history if isinstance(event.data, EffectRefused))
     check = _Check(refused)
     for event in history:
@@ -84,7 +80,7 @@ def _read(history: Sequence[Event]) -> _Check:
 
 def check_pla_ended(history: Sequence[Event]) -> None:
     """After everything came to rest: each proposal is closed, each execution has its one end. Raises Violation."""
-    check = _read(history)
+    check = check_pla(history)
     for name, proposal in check.proposals.items():
         require(proposal.outcome != "", f"proposal {name} is not closed")
     for name, execution in check.executions.items():
@@ -308,9 +304,7 @@ class _Check:
             decision.proposal_id, decision.digest, decision.operator_id, decision.channel,
         )  # fmt: skip
         require(same and asked.decision == word, f"{where}: the operator decided otherwise")
-        proposal = self.proposals.get(decision.proposal_id)
-        require(proposal is not None, f"{where}: there is no such proposal")
-        assert proposal is not None, "just required"
+        proposal = there(self.proposals.get(decision.proposal_id), f"{where}: there is no such proposal")
         require(not proposal.outcome and proposal.approval is None and not proposal.rejected, f"{where}: it is decided")
         require(proposal.proposed.digest == decision.digest, f"{where}: the proposal has another digest")
         decided_at = self._asked[decision.request].time  # after a crash the decision is recorded later
@@ -396,9 +390,7 @@ class _Check:
 
     def _ordered(self, event: Event, order: HidCommitRequested) -> None:
         where = f"order of {order.execution_id} at {event.position}"
-        execution = self.executions.get(order.execution_id)
-        require(execution is not None, f"{where}: it was not approved")
-        assert execution is not None, "just required"
+        execution = there(self.executions.get(order.execution_id), f"{where}: it was not approved")
         require(not execution.ordered, f"{where}: it was ordered before")
         require(execution.end is None, f"{where}: it is over")
         require(order.digest == execution.request.digest, f"{where}: other bytes")
@@ -414,9 +406,7 @@ class _Check:
 
     def _ended(self, event: Event, name: str, outcome: str) -> None:
         where = f"end of {name} at {event.position}"
-        execution = self.executions.get(name)
-        require(execution is not None, f"{where}: nobody asked for it")
-        assert execution is not None, "just required"
+        execution = there(self.executions.get(name), f"{where}: nobody asked for it")
         require(execution.end is None, f"{where}: it has ended before")
         execution.end = event
         match outcome:
@@ -438,12 +428,9 @@ def approved(
 ) -> PlaExecutionRequested:
     """The log holds all that it takes to type this, as it begins to be typed: an operator's decision on these bytes, in
     EXECUTE, and the one order, whose performer has started. Returns the approved request. Raises Violation."""
-    check = _read(history)
+    check = check_pla(history)
     found = check.executions.get(execution)
     require(found is not None and found.request.digest == digest, f"{execution} is typed, and was not approved")
     assert found is not None, "just required"
     require(len(found.ordered) == 1 and performed[found.ordered[0]] == 1, f"{execution} is typed, and was not ordered")
     return found.request
-
-
-__all__ = ["ANSWERS", "OWN", "approved", "check_pla", "check_pla_ended", "check_pla_idle"]

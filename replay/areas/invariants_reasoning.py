@@ -43,7 +43,7 @@ from pmagent.contracts.reasoning_events import (
     ReasoningRequested,
 )
 from pmagent.events.event import Event
-from pmagent.replay.simulation.world import Violation, require
+from pmagent.replay.simulation.world import Violation, require, there
 
 QUESTIONS_MAX: Final = 12
 """So often a model is asked in one run, however it answers."""
@@ -182,9 +182,7 @@ class _Check:
                 self._refused(event, data)
 
     def _open_run(self, event: Event, request: int) -> Run:
-        run = self._runs.get(request)
-        require(run is not None, f"{event.type} {event.position}: there is no run {request}")
-        assert run is not None, "just required"
+        run = there(self._runs.get(request), f"{event.type} {event.position}: there is no run {request}")
         require(not run.answered, f"{event.type} {event.position}: {run.where} has ended at {run.answered}")
         return run
 

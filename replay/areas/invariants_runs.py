@@ -38,7 +38,7 @@ from pmagent.contracts.orchestra_events import (
 from pmagent.events.event import Event, time_after
 from pmagent.replay.areas import invariants_attempts as attempts
 from pmagent.replay.areas.invariants_attempts import LIVE, Run, Task
-from pmagent.replay.simulation.world import require
+from pmagent.replay.simulation.world import require, there
 
 STEPS: Final = {
     "start": ("planned", "running"), "succeed": ("running", "done"), "fail": ("running", "failed"),
@@ -48,7 +48,6 @@ STEPS: Final = {
 """The specification's transitions, by the word that the log has for each."""
 
 ENDED: Final = ("done", "failed")
-WORKERS_MAX: Final = 256
 
 
 def check_runs(history: Sequence[Event]) -> None:
@@ -141,9 +140,7 @@ class RunCheck:
                 require(accepted == cancelling, f"cancelling the run {run_id} was answered with {accepted}")
 
     def _effect(self, event: Event) -> None:
-        run = self.open.get(event.data.run_id)
-        require(run is not None, f"{event.type} {event.position} is for no open run")
-        assert run is not None, "just required"
+        run = there(self.open.get(event.data.run_id), f"{event.type} {event.position} is for no open run")
         where = f"{event.type} {event.position} of {run.where}"
         stopping = 0 < run.stopping <= event.causation  # as in _of_run
         require(not stopping, f"{where}: the run is to end since {run.stopping}")

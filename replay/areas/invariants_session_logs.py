@@ -22,7 +22,7 @@ from pmagent.contracts.pla_events import (
 )
 from pmagent.events.event import Event
 from pmagent.replay.areas.invariants_pla import OWN
-from pmagent.replay.simulation.world import require
+from pmagent.replay.simulation.world import require, there
 
 _TOLD: Final = (
     PlaModeChanged, PlaProposed, PlaApproved, PlaRejected, HidCommitRequested, PlaExecuted, HidOutcomeUnknown,
@@ -76,8 +76,6 @@ def _jobs(files: Mapping[str, bytes], folder: str, history: Sequence[Event]) -> 
         elif event.actor == "warden" and isinstance(event.data, PlaSessionEnded):
             states[event.data.session_id] = event.data.state
     for session_id, state in states.items():
-        raw = files.get(f"{folder}/jobs/{session_id}.json")
-        require(raw is not None, f"session {session_id} has no job")
-        assert raw is not None, "just required"
+        raw = there(files.get(f"{folder}/jobs/{session_id}.json"), f"session {session_id} has no job")
         status = json.loads(raw)["status"]
         require(status == state, f"session {session_id} is {state}, and its job says {status}")

@@ -11,7 +11,6 @@ from pmagent.actors.core.actor import AnyActor
 from pmagent.contracts.effect import EffectRefused
 from pmagent.contracts.payload import BlobSource
 from pmagent.events.event import Event, StoredEvent
-from pmagent.events.memory import MemoryStorage
 from pmagent.events.storage import StorageReader
 from pmagent.replay.replayer import Replayer
 from pmagent.replay.simulation.chance import Chance
@@ -51,7 +50,7 @@ class AlteredReplay(Replayer):
         """See Replayer."""
         events = self._alteration.events
         if events and stored.position == events[0].position:
-            self._other = Replayer(MemoryStorage(), ())
+            self._other = Replayer(self._storage, ())
             self._other.engine = self.engine.copy(self.engine.actors[1:], self._other)
         return super().typed(stored)
 

@@ -56,9 +56,6 @@ def verdicts(history: Sequence[Event]) -> dict[int, list[str]]:
     return found
 
 
-_ENDS_OF_ANY: Final = frozenset(("effect.failed", "effect.timed_out", "effect.interrupted", "effect.cancelled"))
-
-
 def ends_of(history: Sequence[Event]) -> Counter[int]:
     """Position of a request for an effect -> how often it has come to its end."""
     ends: Counter[int] = Counter()

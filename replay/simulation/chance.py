@@ -39,26 +39,6 @@ class Chance:
         return sha256(repr((stand, sorted(self._drawn.items()))).encode()).hexdigest()
 
 
-class OneSource(Chance):
-    """Everything is drawn from ``random``, which may be anything that chooses (Hypothesis)."""
-
-    def __init__(self, random: Random) -> None:
-        super().__init__(0)
-        self._random = random
-
-    def stream(self, name: str) -> Random:  # noqa: ARG002
-        """See Chance."""
-        return self._random
-
-    def uniform(self, name: str) -> float:  # noqa: ARG002
-        """See Chance."""
-        return self._random.random()
-
-    def drawn(self) -> str:
-        """See Chance."""
-        return repr(self._random.random())
-
-
 def between(random: Random, low: float, high: float) -> float:
     """Any time span between two (seconds)."""
     return random.randint(int(low * 1_000_000), int(high * 1_000_000)) / 1_000_000

@@ -13,7 +13,8 @@ from msgspec import UnsetType
 from pmagent.actors.areas import AREAS
 from pmagent.actors.core.actor import AnyActor
 from pmagent.actors.core.area import load
-from pmagent.actors.core.engine import ENGINE, Engine
+from pmagent.actors.core.engine import Engine
+from pmagent.actors.core.integrity import ENGINE
 from pmagent.actors.core.snapshot import EngineState, export_engine
 from pmagent.actors.known import blob_check
 from pmagent.contracts.content import Content, whole

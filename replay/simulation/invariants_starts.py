@@ -21,7 +21,7 @@ from pmagent.contracts.reasoning_events import ReasoningConcluded, ReasoningRequ
 from pmagent.events.event import Event
 from pmagent.replay.areas.invariants_reasoning import Run, may_call
 from pmagent.replay.simulation.invariants_pauses import Pauses
-from pmagent.replay.simulation.world import require
+from pmagent.replay.simulation.world import require, there
 
 
 class Starts:
@@ -97,9 +97,7 @@ class Starts:
     def perform(self, event: Event) -> None:
         """A performer starts, for a request that is durable. Raises Violation."""
         at = event.position
-        effect = effect_of(event.data)
-        require(effect is not None, f"{event.type} is no effect")
-        assert effect is not None, "just required"
+        effect = there(effect_of(event.data), f"{event.type} is no effect")
         require(effect.repeatable or not self.performed[at], f"effect {at} performed twice")
         require(at not in self._ended, f"effect {at} started after its end")
         require((at, event.actor) not in self._taken_back, f"effect {at} started though it was taken back")
@@ -145,9 +143,7 @@ class Starts:
         question = self._questions[call.data.ask]
         if question.actor != "reasoner":
             return
-        asked = self._runs.get(question.correlation)
-        require(asked is not None, f"call {call.position} is made for nobody")
-        assert asked is not None, "just required"
+        asked = there(self._runs.get(question.correlation), f"call {call.position} is made for nobody")
         run = Run(asked)
         require(asked.position not in self._concluded, f"call {call.position} is made though {run.where} has ended")
         may_call(call, run, self._mode.mode if self._mode is not None else "")

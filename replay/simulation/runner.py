@@ -370,8 +370,3 @@ def summary(first: int, results: Iterable[SimResult], failures: Sequence[str]) -
         seconds += result.seconds
         count += 1
     return SimSummary(first, count, events, steps, seconds, starts, dict(sorted(struck.items())), list(failures))
-
-
-__all__ = [
-    "Load", "SimResult", "SimSummary", "SimulationFailed", "Violation", "play", "run_seeds", "simulate", "summary",
-]

@@ -29,6 +29,13 @@ def require(holds: bool, message: str) -> None:
         raise Violation(message)
 
 
+def there(found: T | None, message: str) -> T:
+    """``found``; raises Violation with ``message`` where there is none."""
+    if found is None:
+        raise Violation(message)
+    return found
+
+
 class Others:
     """Somebody who changes the log's files in ``folder`` while a process has them open, and brings them back when that
     process has ended."""

@@ -13,8 +13,8 @@ import pytest
 
 from pmagent.contracts.checking import check, check_bytes
 from pmagent.contracts.generate import FOLDER as SCHEMAS
-from pmagent.projections.rebuild import documents_of
 from tests.support.histories import ABOUT, FOLDER, History
+from tests.support.rebuilt import documents_of
 from tests.support.single_changes import single_changes
 
 FIXTURES = Path(__file__).parent / "fixtures" / "pla" / "job_status" / "valid"

@@ -12,7 +12,6 @@ import pytest
 from pmagent.events.blobs import BlobStore
 from pmagent.events.disk import RealDisk
 from pmagent.events.evidence import log_in
-from pmagent.events.memory import MemoryStorage
 from pmagent.events.postgres.store import PostgresLog
 from pmagent.events.s3 import blobs_in
 from pmagent.events.storage import Blobs
@@ -20,6 +19,7 @@ from pmagent.events.store import LogStore
 from tests.support.logs import open_segments
 from tests.support.memory_disk import MemoryDisk
 from tests.support.memory_log import MemoryLog
+from tests.support.memory_storage import MemoryStorage
 from tests.support.postgres import Server, one_server
 from tests.support.s3 import Bucket, one_bucket
 from tests.support.storage_contract import (

@@ -10,12 +10,13 @@ import sys
 import time
 from pathlib import Path
 
-from pmagent.events.log import Log, now, opening_events
+from pmagent.events.log import now, opening_events
 from pmagent.events.postgres.address import parse_address
 from pmagent.events.postgres.store import PostgresLog
 from pmagent.events.reader import events
 from pmagent.events.sequencer import Sequencer
 from tests.support.logs import draft
+from tests.support.one_writer import Log
 
 WRITERS = 64
 

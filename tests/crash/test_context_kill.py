@@ -18,7 +18,7 @@ from pmagent.events.disk import RealDisk
 from pmagent.events.reader import events
 from pmagent.events.segments import SegmentReader
 from pmagent.events.verify import verify_log
-from pmagent.oa.context import look, read_context, write_context
+from pmagent.oa.context import look, write_context
 from pmagent.replay.replayer import replay_log
 from pmagent.service.operations import call
 from pmagent.workspace.layout import Layout
@@ -55,7 +55,7 @@ def test_a_write_killed_ahead_of_any_system_call_leaves_the_old_file_or_the_new(
                 break
             assert code == KILLED, number
             assert run("step", 1000)[1] == "0", "the same write, performed again"
-            assert read_context(workspace) == CONTEXT, number
+            assert look(workspace).context == CONTEXT, number
     assert code == 0, "its calls have been struck to the last"
     assert seen["old"] > 5 // STRIDE
     assert seen["new"] > 2 // STRIDE, "one of them is the write that nothing struck"
@@ -77,7 +77,7 @@ def test_writers_killed_at_random_moments_lose_nothing_and_leave_nobody_without_
     assert told_in_all > ROUNDS // 4
     settle(workspace)
     write_context({"active_goal": "the end"}, workspace)
-    assert read_context(workspace) == {"active_goal": "the end"}
+    assert look(workspace).context == {"active_goal": "the end"}
     check_log(workspace)
 
 

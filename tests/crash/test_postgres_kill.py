@@ -14,7 +14,7 @@ import pytest
 
 from pmagent.events.errors import EventsLost
 from pmagent.events.event import Tail
-from pmagent.events.log import Log, now, opening_events
+from pmagent.events.log import now, opening_events
 from pmagent.events.postgres import hold as hold_module
 from pmagent.events.postgres import storage as storage_module
 from pmagent.events.postgres.session import Unreachable
@@ -25,6 +25,7 @@ from tests.crash.kill_writer import store_of, write
 from tests.support.effort import rounds
 from tests.support.forked import KILLED, Fork, forks
 from tests.support.logs import BatchWriter, draft
+from tests.support.one_writer import Log
 from tests.support.postgres import SECONDS, Cluster, cluster, until
 
 ROUNDS = rounds(60, 6)

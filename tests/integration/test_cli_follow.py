@@ -22,7 +22,7 @@ WRITER = """
 import asyncio, sys
 from pathlib import Path
 from pmagent.events.event import Draft
-from pmagent.events.log import open_log
+from tests.support.one_writer import open_log
 async def main():
     number = 0
     async with open_log(Path(sys.argv[1]), int(sys.argv[2])) as log:

@@ -14,7 +14,7 @@ import pytest
 
 from pmagent.contracts.reasoning import CONTEXT_BYTES_MAX
 from pmagent.events.errors import PmagentError
-from pmagent.oa.context import PATH, look, read_context, write_context
+from pmagent.oa.context import PATH, look, write_context
 from pmagent.service.operations import call
 from pmagent.workspace.layout import Layout
 from tests.support.commands import pmagent
@@ -54,7 +54,7 @@ def test_a_context_is_written_read_back_and_shown_in_the_state(place: Path) -> N
 def test_the_largest_context_is_written_and_read_back(place: Path) -> None:
     context = {"notes": ["n"] * (CONTEXT_BYTES_MAX // 4 - 10)}
     write_context(context, place)
-    assert read_context(place) == context
+    assert look(place).context == context
     assert types(place)[-1] == "answered"
 
 
@@ -71,7 +71,7 @@ def test_of_writers_on_the_same_file_one_succeeds_and_the_others_are_told(place:
         told = list(pool.map(writer, range(6)))
     assert sum("changed by somebody else" in text for text in told) == 5
     winner = told.index(look(place).sha256)
-    assert read_context(place) == {"active_goal": f"goal {winner}"}
+    assert look(place).context == {"active_goal": f"goal {winner}"}
     assert types(place).count("written") == 1
     assert types(place).count("answered") == 6
 
@@ -81,7 +81,7 @@ def test_a_request_that_is_sent_again_is_answered_again_and_not_written_again(pl
     first = call(place, "oa.context", arguments)
     write_context({"active_goal": "another"}, place)
     assert call(place, "oa.context", arguments) == first
-    assert read_context(place) == {"active_goal": "another"}
+    assert look(place).context == {"active_goal": "another"}
     assert types(place).count("write_requested") == 2
 
 
@@ -101,7 +101,7 @@ def test_a_blocked_kernel_keeps_its_context(place: Path) -> None:
 def test_secrets_are_masked_in_the_file_as_in_the_log(place: Path) -> None:
     secret = "gh" + "p_" + "a1B2c3" * 6
     write_context({"active_goal": f"push with {secret}", "password": "hunter2hunter2"}, place)
-    assert read_context(place) == {"active_goal": "push with ***REDACTED***", "password": "***REDACTED***"}
+    assert look(place).context == {"active_goal": "push with ***REDACTED***", "password": "***REDACTED***"}
     for path in place.rglob("*"):
         assert not path.is_file() or secret.encode() not in path.read_bytes(), path
 
@@ -118,7 +118,7 @@ def test_what_is_in_the_way_is_told_and_mended_later(place: Path) -> None:
         write_context(CONTEXT, place)
     path.unlink()
     write_context(CONTEXT, place)
-    assert read_context(place) == CONTEXT
+    assert look(place).context == CONTEXT
     assert types(place).count("answered") == 3
 
 
@@ -155,7 +155,7 @@ def test_an_operation_that_makes_no_sense_is_its_senders_mistake_and_nothing_is_
 
 def test_the_command_shows_reasonings_context_and_replaces_it(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = pmagent(workspace, "oa", "context", "--format", "json")
-    assert shown.document == {"path": PATH, "sha256": look(workspace).sha256, "context": read_context(workspace)}
+    assert shown.document == {"path": PATH, "sha256": look(workspace).sha256, "context": look(workspace).context}
     text = pmagent(workspace, "oa", "context").text
     assert shown.document["sha256"] in text
     assert "Draw the circuit of the first lamp" in text
@@ -163,14 +163,14 @@ def test_the_command_shows_reasonings_context_and_replaces_it(workspace: Path, m
     given(monkeypatch, json.dumps(shown.document | {"context": CONTEXT}))
     done = pmagent(workspace, "oa", "context", "--set", "-", "--base", shown.document["sha256"], "--format", "json")
     assert (done.code, done.document) == (0, {"path": PATH, "sha256": look(workspace).sha256})
-    assert read_context(workspace) == CONTEXT
+    assert look(workspace).context == CONTEXT
 
 
 def test_the_command_reads_a_file_and_says_what_it_wrote(workspace: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.json").write_text(json.dumps(CONTEXT))
     done = pmagent(workspace, "oa", "context", "--set", str(tmp_path / "mine.json"))
     assert (done.code, done.lines) == (0, [f"✓ written: {PATH}  sha256 {look(workspace).sha256}"])
-    assert read_context(workspace) == CONTEXT
+    assert look(workspace).context == CONTEXT
 
 
 @pytest.mark.parametrize("live", [False, True], ids=["without a daemon", "with a daemon"])

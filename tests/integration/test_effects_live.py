@@ -25,11 +25,11 @@ from pmagent.events.blobs import BlobStore
 from pmagent.events.disk import RealDisk
 from pmagent.events.event import Event, Tail, time_after
 from pmagent.events.log import now
-from pmagent.events.memory import MemoryStorage
 from pmagent.events.reader import event_at, events
 from pmagent.events.redact import Redactor
 from pmagent.events.sequencer import Sequencer
 from pmagent.service.io import RealIo
+from tests.support.memory_storage import MemoryStorage
 from tests.support.recorded import stored_log
 from tests.support.toys import Bench, Done, FetchRequested, Grantor, Poked, SendRequested, WorkRequested, permit_for
 

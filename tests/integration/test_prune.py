@@ -12,13 +12,14 @@ import pytest
 from pmagent.contracts.control import Pruned, PruneEnded
 from pmagent.jobs.catalogue import Catalogue
 from pmagent.jobs.kinds import RUNS
-from pmagent.projections.rebuild import check_documents, documents_of
+from pmagent.projections.rebuild import check_documents
 from pmagent.workspace.layout import Layout
 from tests.conftest import fresh_example
 from tests.support.commands import Ran, owned, pmagent
 from tests.support.daemons import running
 from tests.support.logged import proven_history
 from tests.support.prunable import blobs_in, real_runs, run_id, runs_left
+from tests.support.rebuilt import documents_of
 from tests.support.sandboxes import needs_sandbox
 
 pytestmark = needs_sandbox

@@ -9,22 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pmagent.actors.pla.credentials.goal_masking import masked_goal, masked_reason
-from pmagent.contracts.model import ModelLimits
 from pmagent.contracts.pla import TypeText, digest
 from pmagent.contracts.pla_events import PlaProposalRequested
 from pmagent.events.redact import Redactor
 from pmagent.events.secret_forms import MASK
 from pmagent.pla.requests import ProposalRequest, made
-from pmagent.pla.settings import PlaSettings
+from pmagent.workspace.settings import PlaSettings
 from tests.support.cases import each
 from tests.support.labelled_texts import PASSWORDS, TOKENS
 from tests.support.secrets import KEYS
 
 KNOWN = "swordfish-and-chips"
 REDACT = Redactor([KNOWN]).text
-STANDING = PlaSettings(
-    policy="refuse", lifetime_s=30.0, two_persons=False, frames="", keep_frames=True, model="", limits=ModelLimits()
-)
+STANDING = PlaSettings(proposal_seconds=30.0)
 
 SECRETS = st.sampled_from([*PASSWORDS, *TOKENS, *(key for key in KEYS.values() if "\n" not in key), KNOWN])
 TEXTS = st.sampled_from(

@@ -15,7 +15,6 @@ from pmagent.actors.known import blob_check
 from pmagent.contracts.control import Pruned, PrunedJob
 from pmagent.events.blobs import BlobStore
 from pmagent.events.event import Draft, format_time
-from pmagent.events.memory import MemoryStorage
 from pmagent.events.reader import events
 from pmagent.jobs.catalogue import Ending, Entry
 from pmagent.jobs.kinds import RUNS
@@ -24,6 +23,7 @@ from pmagent.projections.core.documents import pruned_jobs
 from pmagent.service.pruning import droppable, finish_all
 from tests.support.logs import LOG_ID, BatchWriter
 from tests.support.memory_disk import MemoryDisk
+from tests.support.memory_storage import MemoryStorage
 from tests.support.prunable import run_id
 
 JOBS = [run_id(number) for number in range(4)]

@@ -14,9 +14,9 @@ from pmagent.contracts.control import PauseRequested, ResumeRequested
 from pmagent.contracts.effect import EffectInterrupted, EffectTimedOut
 from pmagent.contracts.payload import Payload
 from pmagent.events.event import Event
-from pmagent.events.memory import MemoryStorage
 from pmagent.replay.simulation.runner import Load
 from tests.support.live import Deaf, Rig, live, performing
+from tests.support.memory_storage import MemoryStorage
 from tests.support.planted import plant
 from tests.support.simulated import DEMANDS, PAUSES, failure
 from tests.support.toys import Done, Poked, permit_for

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pmagent.events.disk import Status
-from pmagent.replay.simulation.chance import Chance, OneSource
+from pmagent.replay.simulation.chance import Chance
 from pmagent.replay.simulation.disk import SimDisk
 from pmagent.replay.simulation.faults import CHANCES, FOREIGN_CHANCES, Faults
 from pmagent.replay.simulation.machine import Machine
@@ -37,6 +37,26 @@ from pmagent.projections.registry import all_projections
 from pmagent.replay.simulation.runner import simulate
 print(*(simulate(seed, documents=lambda: Documents(all_projections())).history for seed in range(40, 41)))
 """
+
+
+class OneSource(Chance):
+    """Everything is drawn from ``random``, which may be anything that chooses (Hypothesis)."""
+
+    def __init__(self, random: Random) -> None:
+        super().__init__(0)
+        self._random = random
+
+    def stream(self, name: str) -> Random:  # noqa: ARG002
+        """See Chance."""
+        return self._random
+
+    def uniform(self, name: str) -> float:  # noqa: ARG002
+        """See Chance."""
+        return self._random.random()
+
+    def drawn(self) -> str:
+        """See Chance."""
+        return repr(self._random.random())
 
 
 @pytest.mark.slow

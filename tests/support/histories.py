@@ -23,19 +23,23 @@ import msgspec
 from pmagent import __version__
 from pmagent.actors.core.actor import AnyActor
 from pmagent.actors.core.engine import Engine
+from pmagent.contracts.content import Content
 from pmagent.contracts.otherwise import Otherwise
+from pmagent.contracts.payload import BlobSource
 from pmagent.events.blobs import BlobStore
 from pmagent.events.disk import RealDisk
 from pmagent.events.event import Tail
 from pmagent.events.evidence import evidence
 from pmagent.events.segments import SegmentReader
 from pmagent.events.sequencer import Sequencer
-from pmagent.events.verify import require_intact
+from pmagent.events.storage import StorageReader
 from pmagent.otherwise import shipped
-from pmagent.projections.core.documents import rebuild
-from pmagent.projections.rebuild import documents_of
+from pmagent.projections.core.documents import Documents, computed, folded
+from pmagent.projections.core.projection import AnyProjection
 from pmagent.projections.registry import all_projections
 from pmagent.replay.replayer import fold_log, replay_log
+from tests.support.logs import require_intact
+from tests.support.rebuilt import documents_of
 
 FOLDER: Final = Path(__file__).resolve().parents[1] / "histories"
 ABOUT: Final = "history.json"
@@ -111,3 +115,14 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+
+
+def rebuild(
+    storage: StorageReader, projections: Sequence[AnyProjection], blobs: BlobSource | None, until: int | None = None
+) -> dict[str, Content]:
+    """All of ``folded`` at once, without the documents of halted projections: for small logs."""
+    documents = Documents(projections)
+    found: dict[str, Content] = {}
+    for part in folded(storage, documents, blobs, until):
+        found.update(computed(part))
+    return found

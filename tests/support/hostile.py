@@ -10,8 +10,8 @@ import anyio
 import msgspec
 
 from pmagent.events.event import Draft
-from pmagent.events.log import open_log
 from pmagent.workspace.layout import Layout
+from tests.support.one_writer import open_log
 
 FAKE: Final = "99999999  11-21 19:50:00.000  oa          ✓ oa.permit_granted"
 """A line as ``log tail`` would print it; no command may begin a line with it that the log does not hold."""

@@ -20,12 +20,12 @@ from pmagent.contracts.payload import Effect, Payload, effect_of, event_type, ty
 from pmagent.events.blobs import BlobStore
 from pmagent.events.event import Event, Tail
 from pmagent.events.log import now, opening_events
-from pmagent.events.memory import MemoryStorage
 from pmagent.events.reader import events
 from pmagent.events.redact import Redactor
 from pmagent.events.sequencer import Sequencer
 from pmagent.events.storage import BLOB_BYTES_MAX
 from tests.support.memory_disk import MemoryDisk
+from tests.support.memory_storage import MemoryStorage
 from tests.support.toys import Asked, Done, FetchRequested, Grantor, Toy
 
 SECRET = "correct horse battery"

@@ -13,12 +13,12 @@ import msgspec
 from pmagent.actors.registry import all_actors
 from pmagent.contracts.payload import typed
 from pmagent.events.event import Draft, Event, Kind
-from pmagent.events.log import open_log
 from pmagent.events.reader import events
 from pmagent.events.segments import SEGMENT_BYTES
 from pmagent.events.verify import verify_log
 from pmagent.replay.replayer import replay_log
 from pmagent.workspace.layout import Layout
+from tests.support.one_writer import open_log
 
 
 def history(workspace: Path, of: str = "") -> list[Event]:

@@ -11,6 +11,7 @@ import msgspec
 
 from pmagent.events.commit import Committer
 from pmagent.events.disk import Disk
+from pmagent.events.errors import CorruptLog
 from pmagent.events.event import Draft, LogCreated, StoredEvent, Tail
 from pmagent.events.head import NAME as HEAD_NAME
 from pmagent.events.head import HeadSlot, encode_slot
@@ -20,6 +21,8 @@ from pmagent.events.segment_store import SegmentStorage
 from pmagent.events.segments import SegmentReader, segment_firsts, segment_name
 from pmagent.events.sequencer import Sequencer
 from pmagent.events.storage import Storage
+from pmagent.events.store import Verification
+from pmagent.events.verify import verify_log
 from pmagent.workspace.layout import Layout
 from tests.support.memory_disk import MemoryDisk
 
@@ -144,3 +147,12 @@ def lines_of(disk: MemoryDisk) -> list[Line]:
             found.append(Line(segment, start, start + len(line), len(found) + 1))
             start += len(line)
     return found
+
+
+def require_intact(folder: str, disk: Disk | None = None) -> Verification:
+    """Verify, and raise CorruptLog for a finding."""
+    result = verify_log(folder, disk)
+    if result.finding is not None:
+        found = result.finding
+        raise CorruptLog(found.file, found.offset, found.position, found.reason)
+    return result

@@ -12,12 +12,12 @@ import msgspec
 from pmagent.events.blobs import BlobStore
 from pmagent.events.errors import LogLocked, LogMoved, NotFound
 from pmagent.events.log import now
-from pmagent.events.memory import MemoryStorage
 from pmagent.events.named_blobs import BlobCheck
 from pmagent.events.reader import events
 from pmagent.events.storage import Standby
 from pmagent.events.store import Fault, Holder, Identity, LocalFiles, Part, Size, Standing, Verification
 from tests.support.memory_disk import MemoryDisk
+from tests.support.memory_storage import MemoryStorage
 
 _numbers = count(1)
 

@@ -26,13 +26,13 @@ from pmagent.contracts.payload import typed
 from pmagent.events.blobs import BlobStore
 from pmagent.events.event import Event, Tail
 from pmagent.events.log import now, opening_events
-from pmagent.events.memory import MemoryStorage
 from pmagent.events.reader import event_at
 from pmagent.events.redact import Redactor
 from pmagent.events.sequencer import Sequencer
 from tests.support.gateway import question
 from tests.support.live import SECRET, NoIo, Rig
 from tests.support.memory_disk import MemoryDisk
+from tests.support.memory_storage import MemoryStorage
 from tests.support.toys import Grantor
 
 Answer = AIMessage | BaseException | Callable[[], AIMessage]

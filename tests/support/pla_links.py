@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import msgspec
-
 from pmagent.actors.pla.wire.conversations import Conversations
 from pmagent.actors.pla.wire.exchanges import exchange
 from pmagent.actors.pla.wire.host import HostLink
 from pmagent.actors.pla.wire.lines import encode
+from pmagent.contracts.checking import Problem
 from tests.support.pla_wired import BOOT, SCHEMAS, TIME, VERSION, event, no_check
 
 HELLO: dict[str, Any] = {
@@ -18,15 +17,7 @@ HELLO: dict[str, Any] = {
 }
 
 
-class Wrong(msgspec.Struct):
-    """A problem of a document."""
-
-    kind: str = "bound_exceeded"
-    pointer: str = "/max_line"
-    text: str = "it is too large"
-
-
-WRONG = Wrong()
+WRONG = Problem(kind="bound_exceeded", pointer="/max_line", text="it is too large")
 
 
 def greeted(link: HostLink | None = None) -> HostLink:

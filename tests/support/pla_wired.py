@@ -11,7 +11,8 @@ import msgspec
 from pmagent.actors.pla.wire.conversations import Conversations
 from pmagent.actors.pla.wire.exchanges import exchange
 from pmagent.actors.pla.wire.host import HostLink
-from pmagent.actors.pla.wire.messages import Heard, Problem
+from pmagent.actors.pla.wire.messages import Heard
+from pmagent.contracts.checking import Problem
 from pmagent.contracts.hid import (
     HidArmRequested,
     HidCommitRequested,

@@ -8,9 +8,9 @@ import msgspec
 
 from pmagent.events.event import Event, StoredEvent, Tail
 from pmagent.events.line import seal
-from pmagent.events.memory import MemoryStorage
 from pmagent.events.reader import events
 from pmagent.events.storage import StorageReader
+from tests.support.memory_storage import MemoryStorage
 
 
 def stored_log(history: Iterable[Event]) -> MemoryStorage:

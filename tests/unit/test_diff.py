@@ -16,13 +16,13 @@ from pmagent.events.commit import Committer
 from pmagent.events.disk import RealDisk
 from pmagent.events.errors import CorruptLog, NotFound
 from pmagent.events.event import Draft, Event, LogCreated, Tail
-from pmagent.events.memory import MemoryStorage
 from pmagent.events.segment_store import SegmentStorage
 from pmagent.events.sequencer import Sequencer
 from pmagent.replay.diff import LogDiff, diff_logs
 from pmagent.replay.divergence import LISTED_MAX
 from tests.support.cases import each
 from tests.support.effort import examples
+from tests.support.memory_storage import MemoryStorage
 from tests.support.recorded import stored_log
 from tests.support.toys import START, Poked
 

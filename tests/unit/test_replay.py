@@ -9,18 +9,18 @@ import msgspec
 import pytest
 
 from pmagent.actors.core.actor import AnyActor
-from pmagent.actors.core.engine import ENGINE
+from pmagent.actors.core.integrity import ENGINE
 from pmagent.contracts.payload import Correlated, Payload, encode
 from pmagent.events.blobs import BlobStore
 from pmagent.events.commit import Committer
 from pmagent.events.disk import RealDisk
 from pmagent.events.errors import CorruptLog
 from pmagent.events.event import Draft, Event
-from pmagent.events.memory import MemoryStorage
 from pmagent.events.segment_store import SegmentStorage
 from pmagent.replay.divergence import LISTED_MAX, Divergence
 from pmagent.replay.replayer import fold_log, replay_log
 from tests.support.cases import each
+from tests.support.memory_storage import MemoryStorage
 from tests.support.recorded import altered_log, inserted_log, stored_log
 from tests.support.toys import (
     Asked,

@@ -20,11 +20,11 @@ from pmagent.actors.core.runtime import Runtime
 from pmagent.contracts.effect import EffectInterrupted
 from pmagent.contracts.payload import Payload
 from pmagent.events.event import Event
-from pmagent.events.memory import MemoryStorage
 from pmagent.events.reader import events
 from tests.support.cases import on_loop
 from tests.support.effort import examples
 from tests.support.live import Rig, live, performing
+from tests.support.memory_storage import MemoryStorage
 from tests.support.toys import Done, Poked
 from tests.unit.test_engine_broken import Interrupted, counted
 

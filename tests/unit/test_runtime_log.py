@@ -22,10 +22,10 @@ from pmagent.contracts.payload import Payload
 from pmagent.events.commit import Committer
 from pmagent.events.errors import OutcomeUnknown
 from pmagent.events.event import Event, Tail
-from pmagent.events.memory import MemoryStorage
 from pmagent.events.writer import CALM_BATCHES
 from pmagent.flat import flat_errors
 from tests.support.live import Deaf, Rig, forever, live, performing
+from tests.support.memory_storage import MemoryStorage
 from tests.support.toys import Asked, Done, Poked, permit_for
 
 

@@ -16,9 +16,9 @@ from pmagent.contracts.effect import EffectCancelled
 from pmagent.contracts.payload import Payload, typed
 from pmagent.events.errors import OutcomeUnknown
 from pmagent.events.event import Event, Tail
-from pmagent.events.memory import MemoryStorage
 from pmagent.events.reader import events
 from tests.support.live import Rig, live, performing
+from tests.support.memory_storage import MemoryStorage
 from tests.support.toys import Done, FetchRequested, Poked, permit_for
 
 

@@ -20,14 +20,11 @@ from pmagent.contracts.orchestra import (
     AssignedConstraints,
     ConstraintOverrides,
     Dag,
-    Metrics,
     PlanAnswer,
     PlanTask,
     PlanText,
     TaskAssignment,
-    TaskDocument,
     TaskOptions,
-    Timestamps,
 )
 from pmagent.contracts.orchestra_config import OrchestraConfig
 from pmagent.contracts.orchestra_events import PlannedTask
@@ -150,16 +147,6 @@ def _listed(task: PlannedTask, names: Mapping[str, str]) -> PlanTask:
         depends_on=[names.get(one, one) for one in task.depends_on],
         parent_id=names.get(task.parent_id, task.parent_id) if task.parent_id is not None else None, inputs=task.inputs,
         constraints=msgspec.convert(msgspec.to_builtins(task.constraints), ConstraintOverrides),
-    )
-
-
-def document(task: PlannedTask, created_at: str) -> TaskDocument:
-    """The task as a run begins with it; ``created_at`` is the time of the event that planned it."""
-    return TaskDocument(
-        task_id=task.task_id, parent_id=task.parent_id, level=3, intent=task.intent, inputs=task.inputs,
-        tools=task.tools, constraints=task.constraints, state="planned", retries=0, logs=[], artifacts=[],
-        metrics=Metrics(duration_ms=0, exit_code=None),
-        timestamps=Timestamps(created_at=created_at, started_at=None, completed_at=None),
     )
 
 

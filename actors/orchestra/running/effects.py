@@ -20,7 +20,7 @@ import anyio.to_thread
 import msgspec
 
 from pmagent.actors.checks.text import plain
-from pmagent.actors.core.actor import Io, Performers, Resources, StoredBlob
+from pmagent.actors.core.actor import Io, StoredBlob
 from pmagent.actors.orchestra.running.artifact_paths import without_clashes
 from pmagent.actors.orchestra.running.sandbox_spec import (
     HIDDEN,
@@ -35,14 +35,13 @@ from pmagent.actors.sandbox.artifacts import Collected, Found
 from pmagent.actors.sandbox.host import SEEN_SECONDS
 from pmagent.actors.sandbox.programs import add_line, check_unchanged, git_folder, hidden_anew, lacking
 from pmagent.actors.sandbox.runner import run
-from pmagent.actors.sandbox.spec import Contact, Outcome, SandboxRefused, SandboxSpec, SandboxUnavailable, within
-from pmagent.contracts.orchestra import PATH_CHARS_MAX, UNENFORCED, Artifact, Program
+from pmagent.actors.sandbox.spec import Outcome, SandboxRefused, SandboxSpec, SandboxUnavailable, within
+from pmagent.contracts.orchestra import PATH_CHARS_MAX, UNENFORCED, Artifact, NetContact, Program
 from pmagent.contracts.orchestra_events import (
     CONTACTS_MAX,
     LAST_LINES_MAX,
     MEND_CHARS_MAX,
     Captured,
-    NetContact,
     RunRequested,
     TaskAssigned,
     TaskAttemptRequested,
@@ -167,11 +166,6 @@ class Attempts:
             while len(self._requests) > _REQUESTS_KEPT:
                 self._requests.popitem(last=False)
         return known
-
-
-def performers(_: Resources) -> Performers:
-    """Attempts of tasks; the host's own, for they know what they left."""
-    return {TaskAttemptRequested: Attempts()}
 
 
 def _found(root: str, request: RunRequested, assigned: TaskAssigned) -> tuple[tuple[str, ...], list[Program], str]:
@@ -341,7 +335,7 @@ async def kept(
         last_lines=await _last_lines(stderr if stderr.size_bytes else stdout, io), artifacts=[*own, *artifacts],
         notes=[*cut, *skipped, *dropped, *(f"{UNENFORCED}{what}" for what in outcome.unenforced)],
         violations=_violations(outcome.planted),
-        contacts=[_contact(contact) for contact in outcome.contacts[:CONTACTS_MAX]],
+        contacts=list(outcome.contacts[:CONTACTS_MAX]),
         refusals=_refusals(outcome.contacts),
     )
 
@@ -351,7 +345,7 @@ def _violations(planted: tuple[str, ...]) -> list[str]:
     return [*(f"it made {what}" for what in planted[:VIOLATIONS_MAX]), *more]
 
 
-def _refusals(contacts: tuple[Contact, ...]) -> list[str]:
+def _refusals(contacts: tuple[NetContact, ...]) -> list[str]:
     """Why the proxy refused, each reason once; each names its host."""
     reasons = (
         one.reason if not one.host or one.host in one.reason else f"{one.host}:{one.port}: {one.reason}"
@@ -359,10 +353,6 @@ def _refusals(contacts: tuple[Contact, ...]) -> list[str]:
         if one.verdict == "refused"
     )
     return list(dict.fromkeys(reasons))[:REFUSALS_MAX]
-
-
-def _contact(contact: msgspec.Struct) -> NetContact:
-    return msgspec.convert(msgspec.structs.asdict(contact), NetContact)
 
 
 async def _collected(place: _Place, io: Io) -> tuple[list[Artifact], list[str]]:

@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from pmagent.actors.core.engine import ENGINE
+from pmagent.actors.core.integrity import ENGINE
 from pmagent.actors.core.ledger import GATE
 from pmagent.actors.pla.hid import arming, execution
 from pmagent.actors.pla.hid.state import EARLIER_LEASE_SECONDS, HID, Arming, HidState, Link

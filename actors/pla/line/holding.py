@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import anyio
 import anyio.lowlevel
@@ -21,7 +21,7 @@ from pmagent.actors.pla.wire.answers import KnownExecution
 from pmagent.actors.pla.wire.conversations import Conversations
 from pmagent.actors.pla.wire.exchanges import Exchange, exchange, goodbye, masked_elsewhere, without_device
 from pmagent.actors.pla.wire.host import HostLink
-from pmagent.actors.pla.wire.messages import Check, Problem
+from pmagent.actors.pla.wire.messages import Check
 from pmagent.actors.pla.wire.reports import Reporter
 from pmagent.contracts.hid import HidArmRequested, HidCommitRequested, HidPrepareRequested
 from pmagent.contracts.payload import Payload
@@ -29,6 +29,9 @@ from pmagent.contracts.pla import CONTRACT_VERSION, Action
 from pmagent.contracts.pla_schemas import CONTRACT_HASH
 from pmagent.events.event import Event
 from pmagent.events.log import now as log_time
+
+if TYPE_CHECKING:
+    from pmagent.contracts.checking import Problem
 
 Answers = Callable[[], Awaitable[None]]
 """Returns when the engine answers."""

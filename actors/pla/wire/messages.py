@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Any, Final, Literal, Protocol
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 
 import msgspec
 from msgspec import Meta
+
+if TYPE_CHECKING:
+    from pmagent.contracts.checking import Problem
 
 Op = Literal["hello", "status", "ping", "arm", "disarm", "prepare", "commit"]
 
@@ -118,24 +121,5 @@ class WaitDue(msgspec.Struct, frozen=True):
     seconds: float
 
 
-class Problem(Protocol):
-    """The faults of a document (``pmagent.contracts.checking``)."""
-
-    @property
-    def kind(self) -> str:
-        """The row of the specification's table of violations."""
-
-    @property
-    def pointer(self) -> str:
-        """Where in the document (JSON pointer)."""
-
-    @property
-    def text(self) -> str:
-        """The fault, with nothing of the document's values."""
-
-
-class Check(Protocol):
-    """Holds a document against its contract."""
-
-    def __call__(self, contract: str, document: object, /) -> Sequence[Problem]:
-        """The problems; none when the document is what the contract says."""
+Check: TypeAlias = "Callable[[str, object], Sequence[Problem]]"
+"""Holds a document against the contract of this name: its problems; none when it is what the contract says."""

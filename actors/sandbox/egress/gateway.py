@@ -16,7 +16,8 @@ from pmagent.actors.sandbox.egress.proxy import Proxy
 from pmagent.actors.sandbox.egress.rules import PORT, Caps, rules
 from pmagent.actors.sandbox.egress.upstream import Upstream
 from pmagent.actors.sandbox.pid_namespace import PidNamespace
-from pmagent.actors.sandbox.spec import Contact, SandboxSpec, SandboxUnavailable
+from pmagent.actors.sandbox.spec import SandboxSpec, SandboxUnavailable
+from pmagent.contracts.orchestra import NetContact
 from pmagent.events.tree import held
 
 _SECONDS: Final = 10.0
@@ -35,7 +36,7 @@ class Gateway:
         self._use = anyio.CancelScope()
 
     @property
-    def contacts(self) -> tuple[Contact, ...]:
+    def contacts(self) -> tuple[NetContact, ...]:
         """The requests to the proxy, in order."""
         return self._proxy.ledger.contacts
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, Literal
 
 from pmagent.actors.sandbox.egress.rules import Caps, ContactRefused
-from pmagent.actors.sandbox.spec import Contact
+from pmagent.contracts.orchestra import NetContact
 from pmagent.events.errors import PmagentError
 
 CONTACTS_MAX: Final = 500
@@ -28,9 +28,9 @@ class Call:
         self.bytes_out = 0
         self.bytes_in = 0
 
-    def as_contact(self) -> Contact:
+    def as_contact(self) -> NetContact:
         """Its current state."""
-        return Contact(
+        return NetContact(
             host=self.host, port=self.port, address=self.address, verdict=self.verdict, reason=self.reason,
             bytes_out=self.bytes_out, bytes_in=self.bytes_in,
         )
@@ -48,7 +48,7 @@ class Ledger:
         self._in = 0
 
     @property
-    def contacts(self) -> tuple[Contact, ...]:
+    def contacts(self) -> tuple[NetContact, ...]:
         """The first ``CONTACTS_MAX`` contacts, in the order in which they were asked for."""
         return tuple(call.as_contact() for call in self._calls)
 

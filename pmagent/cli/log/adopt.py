@@ -10,7 +10,6 @@ import msgspec
 from pmagent.cli.frame import App, command
 from pmagent.cli.inputs import confirmed
 from pmagent.cli.output import Output, Styled
-from pmagent.cli.pla.common import operator_option
 from pmagent.exitcodes import Exit
 
 if TYPE_CHECKING:
@@ -19,9 +18,8 @@ if TYPE_CHECKING:
 LINES_MAX: Final = 12
 
 
-@command("pmagent log adopt", "pmagent log adopt --yes")
+@command("pmagent log adopt", "pmagent log adopt --yes", operator=True)
 @click.option("--yes", is_flag=True, help="Do not ask; needed where nobody can answer.")
-@operator_option()
 def adopt(app: App, yes: bool, operator: str | None, format: str) -> int:
     """Make this workspace's log your own after it was moved, copied or restored, or came with a clone or an archive.
 
@@ -31,9 +29,8 @@ def adopt(app: App, yes: bool, operator: str | None, format: str) -> int:
     return _adopted(app, yes, operator, format, lost=False)
 
 
-@command("pmagent log accept-restore", "pmagent log accept-restore --yes")
+@command("pmagent log accept-restore", "pmagent log accept-restore --yes", operator=True)
 @click.option("--yes", is_flag=True, help="Do not ask; needed where nobody can answer.")
-@operator_option()
 def accept_restore(app: App, yes: bool, operator: str | None, format: str) -> int:
     """Go on with a log that lost events that were acknowledged here: its database was restored from a backup, or failed
     over to a server that lacked them.

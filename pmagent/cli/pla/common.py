@@ -22,12 +22,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 MODE_STYLES: Final = {"OBSERVE": "green", "SUGGEST": "yellow", "EXECUTE": "red"}
 
 
-def operator_option() -> Callable[[F], F]:
-    """``--operator NAME``: who acts."""
-    named = "Your name as operator [default: the setting pla.operator, else the login name]."
-    return click.option("--operator", metavar="NAME", help=named)
-
-
 def acting(app: App, given: str | None) -> str:
     """The operator who acts. Raises BadOperator, ConfigError."""
     from pmagent.pla.operators import checked, login
@@ -98,7 +92,8 @@ def ask_to_lower(app: App, operation: str, operator: str | None, undone: str, **
     from pmagent.service.client import daemon_listens
     from pmagent.service.operations import call
     from pmagent.workspace.layout import Layout
-    from pmagent.workspace.settings import ConfigError, workspace_of
+    from pmagent.workspace.settings import workspace_of
+    from pmagent.workspace.settings_programs import ConfigError
 
     layout = Layout(workspace_of(app.workspace_flag, app.environ))
     held = None if daemon_listens(layout) else held_by_job(layout)  # a database is not waited for beside a daemon

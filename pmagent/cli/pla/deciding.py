@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from pmagent.clean import is_seen
-from pmagent.cli.frame import App, Command, format_option, pass_app, request_option, same_request
+from pmagent.cli.frame import App, command, same_request
 from pmagent.cli.inputs import STDIN
 from pmagent.cli.output import Output, Styled
 from pmagent.cli.pla.common import (
     acting,
     ask,
     is_answered,
-    operator_option,
     proof_of,
     refusal,
     secret_option,
@@ -39,13 +38,10 @@ _MARGIN_SECONDS: Final = 0.1
 _YES: Final = "yes"
 
 
-@click.command(
-    cls=Command,
-    example=[
-        "pmagent pla approve prop-5b0c",
-        "pmagent pla approve prop-5b0c --digest 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
-        "pmagent pla approve --document decision.json",
-    ],
+@command(
+    "pmagent pla approve prop-5b0c",
+    "pmagent pla approve prop-5b0c --digest 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    "pmagent pla approve --document decision.json", operator=True, request=True,
 )
 @click.argument("proposal_id", required=False, default="")
 @click.option("--digest", metavar="HEX", help="The digest of the shown bytes; without it, they are shown now.")
@@ -55,10 +51,6 @@ _YES: Final = "yes"
 @click.option("--document", metavar="FILE", help="An action_decision document (JSON); - is stdin.")
 @secret_option()
 @click.option("--no-wait", is_flag=True, help="Do not wait until it has been typed.")
-@operator_option()
-@request_option()
-@format_option()
-@pass_app
 def approve(
     app: App, proposal_id: str, digest: str | None, reveal: bool, acknowledged: bool, document: str | None,
     secret_stdin: bool, no_wait: bool, operator: str | None, request: str | None, format: str,
@@ -92,14 +84,10 @@ def approve(
     return _approved(app, decided, wait=not no_wait, as_json=as_json)
 
 
-@click.command(cls=Command, example=["pmagent pla reject prop-5b0c --reason 'the wrong window'"])
+@command("pmagent pla reject prop-5b0c --reason 'the wrong window'", operator=True, request=True)
 @click.argument("proposal_id", required=False, default="")
 @click.option("--reason", default="", metavar="TEXT", help="The reason, for the log; required.")
 @click.option("--document", metavar="FILE", help="An action_decision document (JSON); - is stdin.")
-@operator_option()
-@request_option()
-@format_option()
-@pass_app
 def reject(
     app: App, proposal_id: str, reason: str, document: str | None, operator: str | None, request: str | None,
     format: str,

@@ -12,19 +12,18 @@ from typing import Final, NoReturn
 
 import click
 
-from pmagent.cli.frame import App, Command, pass_app
+from pmagent.cli.frame import App, command
 from pmagent.cli.output import Styled
 from pmagent.exitcodes import Exit
 
 _ENDING: Final = (signal.SIGTERM, signal.SIGHUP)
 
 
-@click.command(cls=Command, example="pmagent pla demo")
+@command("pmagent pla demo", format=None)
 @click.option(
     "--keep", type=click.Path(path_type=Path), metavar="DIR",
     help="Play in DIR, which must not exist yet, and leave it there.",
 )
-@pass_app
 def demo(app: App, keep: Path | None) -> int:
     """Play a session in a workspace of its own: look, propose, approve, type; then stale and changed approvals, a lost
     answer, a reset in mid-typing, the kill switch, and a device of another contract.

@@ -6,19 +6,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pmagent.cli.frame import App, Command, format_option, pass_app, request_option, same_request
+from pmagent.cli.frame import App, command, same_request
 from pmagent.cli.output import Styled
-from pmagent.cli.pla.common import acting, ask, ask_to_lower, because, operator_option, refusal
+from pmagent.cli.pla.common import acting, ask, ask_to_lower, because, refusal
 
 if TYPE_CHECKING:
     from pmagent.service.client import Unanswered
 
 
-@click.command(cls=Command, example="pmagent pla arm")
-@operator_option()
-@request_option()
-@format_option()
-@pass_app
+@command("pmagent pla arm", operator=True, request=True)
 def arm(app: App, operator: str | None, request: str | None, format: str) -> int:
     """Arm the device: its light goes on, and it can type approved actions. The OA must permit it; in EXECUTE only.
 
@@ -62,12 +58,8 @@ def _ended_from_beside(app: App, error: Unanswered) -> Unanswered:
     return unanswered
 
 
-@click.command(cls=Command, example="pmagent pla disarm")
+@command("pmagent pla disarm", operator=True, request=True)
 @click.option("--reason", default="", metavar="TEXT", help="The reason, for the log.")
-@operator_option()
-@request_option()
-@format_option()
-@pass_app
 def disarm(app: App, reason: str, operator: str | None, request: str | None, format: str) -> int:
     """Disarm the device: typing ends, every key is released, its light goes off. Anybody may do this.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pmagent.cli.frame import App, Command, pass_app
+from pmagent.cli.frame import App, command
 from pmagent.cli.output import Output, Styled
 from pmagent.exitcodes import Exit
 
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 _YES = "yes"
 
 
-@click.command(cls=Command, example=[
+@command(
     "pmagent pla firmware build board", "pmagent pla firmware flash", "pmagent pla firmware flash --line uart",
-])  # fmt: skip
+    format=None,
+)
 @click.argument("action", type=click.Choice(["build", "flash"]))
 @click.argument("target", required=False, type=click.Path(path_type=Path))
 @click.option("--line", type=click.Choice(["usb", "uart"]), default="usb", show_default=True,
@@ -30,7 +31,6 @@ _YES = "yes"
               help="adafruit_hid: its folder or wheel [default: the installed one].")
 @click.option("--dry-run", is_flag=True, help="Show what would be written to the drive, and write nothing.")
 @click.option("--yes", is_flag=True, help="Write to the drive without asking.")
-@pass_app
 def firmware(
     app: App, action: str, target: Path | None, line: Line, boot_keyboard: bool, library: Path | None, dry_run: bool,
     yes: bool,

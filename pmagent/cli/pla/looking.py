@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from pmagent.cli.daemon import daemon_pieces
-from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.frame import App, command
 from pmagent.cli.output import Output, Styled
 from pmagent.cli.pla.common import acting, ask, mode_piece, switch_piece
 from pmagent.cli.pla.proposal_screen import list_proposals, show_proposal
@@ -16,17 +16,12 @@ from pmagent.exitcodes import Exit
 from pmagent.pla.filters import STANDS, fits
 
 
-@click.command(cls=Command, example=["pmagent pla status", "pmagent pla status --format json"])
-@format_option()
-@pass_app
+@command("pmagent pla status", "pmagent pla status --format json")
 def status(app: App, format: str) -> int:
     """Mode, session, device, and the open proposal; without a daemon, from the log."""
     document = ask(app, "pla.status").document
     document["violations"] = _violations(app, document["session"])
-    if format == "json":
-        app.output.document(document)
-    else:
-        _status_screen(app.output, document)
+    app.output.answer(format, document, lambda: _status_screen(app.output, document))
     return Exit.DONE
 
 
@@ -98,34 +93,29 @@ def _device_lines(output: Output, document: dict[str, Any]) -> None:
         output.line("           its last error: ", Styled(device["error"], "red"))
 
 
-@click.command("list", cls=Command, example=["pmagent pla list", "pmagent pla list --stands open --format json"])
+@command("pmagent pla list", "pmagent pla list --stands open --format json", name="list")
 @click.option("-n", "--lines", "count", type=click.IntRange(1, 100), default=20, show_default=True, metavar="N",
               help="Of the last N.")
 @click.option("--stands", type=click.Choice(STANDS), help="Only those in this state.")
 @click.option("--by", help="Only those that this operator requested or decided.")
 @click.option("--outcome", type=click.Choice(OUTCOMES), help="Only those with this outcome.")
-@format_option()
-@pass_app
 def listing(app: App, count: int, stands: str | None, by: str | None, outcome: str | None, format: str) -> int:
     """The newest proposals and their outcomes. Older ones are in the session logs."""
     found = ask(app, "pla.list", count=count).document
     every = found["proposals"]
     document = {**found, "proposals": [one for one in every if fits(one, stands or "", by or "", outcome or "")]}
-    if format == "json":
-        app.output.document(document)
-    else:
-        list_proposals(app.output, document["proposals"], narrowed=bool(stands or by or outcome))
+    narrowed = bool(stands or by or outcome)
+    app.output.answer(
+        format, document, lambda: list_proposals(app.output, document["proposals"], narrowed=narrowed)
+    )
     return Exit.DONE
 
 
-@click.command(cls=Command, example=["pmagent pla show", "pmagent pla show prop-5b0c --hexdump",
-                               "pmagent pla show prop-5b0c --document"])
+@command("pmagent pla show", "pmagent pla show prop-5b0c --hexdump", "pmagent pla show prop-5b0c --document")
 @click.argument("proposal_id", required=False, default="")
 @click.option("--reveal", is_flag=True, help="Masked text, too, from the daemon's memory; the log records the viewing.")
 @click.option("--hexdump", is_flag=True, help="The text's bytes as well.")
 @click.option("--document", is_flag=True, help="Print the contract's action_proposal (JSON), and nothing else.")
-@format_option()
-@pass_app
 def show(app: App, proposal_id: str, reveal: bool, hexdump: bool, document: bool, format: str) -> int:
     """One proposal: exactly what would be typed, its digest, its risk, who asks, why, and until when it is open.
 

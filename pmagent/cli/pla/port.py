@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import click
 import msgspec
 
-from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.frame import App, command
 from pmagent.cli.output import Output, Styled
 from pmagent.cli.pla.common import ask, switch_piece
 from pmagent.exitcodes import Exit
@@ -16,9 +15,7 @@ if TYPE_CHECKING:
     from pmagent.actors.pla.line.discovery import PortUnusable
 
 
-@click.command(cls=Command, example=["pmagent pla device", "pmagent pla device --format json"])
-@format_option()
-@pass_app
+@command("pmagent pla device", "pmagent pla device --format json")
 def device(app: App, format: str) -> int:
     """The serial devices on USB, which of them is ours, and its state.
 

@@ -7,18 +7,17 @@ from pathlib import Path
 
 import click
 
-from pmagent.cli.frame import App, Command, pass_app
+from pmagent.cli.frame import App, command
 from pmagent.cli.output import Styled
 from pmagent.exitcodes import Exit
 from pmagent.firmware.layouts import LAYOUTS
 
 
-@click.command(cls=Command, example=["pmagent pla practice", "pmagent pla practice --layout de"])
+@command("pmagent pla practice", "pmagent pla practice --layout de", format=None)
 @click.option("--layout", type=click.Choice(list(LAYOUTS)),
               help="The machine's keyboard layout [default: the setting pla.layout, else us].")
 @click.option("--link", type=click.Path(path_type=Path), metavar="PATH",
               help="Where the device's port is to be [default: pmagent-practice in XDG_RUNTIME_DIR, or in ~/.cache].")
-@pass_app
 def practice(app: App, layout: str | None, link: Path | None) -> int:
     """A practice device: the firmware's own core behind a pseudo terminal. What it types appears here and nowhere else.
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from pmagent.cli.frame import App, Command, format_option, pass_app, request_option, same_request
+from pmagent.cli.frame import App, command, same_request
 from pmagent.cli.inputs import STDIN, read_input, source_of
-from pmagent.cli.pla.common import acting, ask, operator_option, proof_of, refusal, secret_option, violation
+from pmagent.cli.pla.common import acting, ask, proof_of, refusal, secret_option, violation
 from pmagent.cli.pla.proposal_screen import show_proposal
 from pmagent.cli.pla.session import frames_path
 
@@ -19,36 +19,10 @@ DOCUMENT_BYTES_MAX: Final = 65_536
 GOAL_BYTES_MAX: Final = 65_536
 
 
-_HELP: Final = """\
-Ask for a proposal. It types nothing: somebody has to approve it, and it expires.
-
-GOAL states an action literally (- reads it from stdin, so that it stands in no shell's history):
-
-\b
-  type: TEXT         the rest, as it stands
-  type: "TEXT"       the same, with \\n \\t \\" \\\\
-  keys: ctrl+alt+t   pressed together, six at most
-  move: 10 -5        the pointer, to the right and down
-  click: left        left, right or middle
-
-The keys are ctrl shift alt gui, a to z, 0 to 9, f1 to f12, up down left right home end page_up page_down enter escape
-tab space backspace delete insert.
-
-Or GOAL says what is wanted, and a model makes a proposal of it and of the newest frame. Only in SUGGEST and EXECUTE;
-one proposal is open at a time. With two_persons = true, your secret of the console proves who you are. Exit 1: nothing
-is proposed, with the reasons.
-"""
-
-
-@click.command(
-    cls=Command,
-    help=_HELP,
-    example=[
-        "pmagent pla propose 'type: ls -la'",
-        "pmagent pla propose 'keys: ctrl+alt+t' --why 'a terminal is needed first'",
-        "pmagent pla propose 'Open the log and read its end' --model anthropic:NAME --frames /dev/video0",
-        "pmagent pla propose --document proposal.json",
-    ],
+@command(
+    "pmagent pla propose 'type: ls -la'", "pmagent pla propose 'keys: ctrl+alt+t' --why 'a terminal is needed first'",
+    "pmagent pla propose 'Open the log and read its end' --model anthropic:NAME --frames /dev/video0",
+    "pmagent pla propose --document proposal.json", operator=True, request=True,
 )
 @click.argument("goal", required=False, default="")
 @click.option("--why", default="", metavar="TEXT", help="The reason, for the operator who decides.")
@@ -58,15 +32,27 @@ is proposed, with the reasons.
 @click.option("--look", is_flag=True, help="Look at the newest frame first, also for a literal goal.")
 @click.option("--document", metavar="FILE", help="An action_proposal document (JSON) of an external brain; - is stdin.")
 @secret_option()
-@operator_option()
-@request_option()
-@format_option()
-@pass_app
 def propose(
     app: App, goal: str, why: str, model: str, frames: str | None, look: bool, document: str | None,
     secret_stdin: bool, operator: str | None, request: str | None, format: str,
 ) -> int:
-    """Ask for a proposal; see the help."""
+    """Ask for a proposal. It types nothing: somebody has to approve it, and it expires.
+
+    GOAL states an action literally (- reads it from stdin, so that it stands in no shell's history):
+
+    \b
+      type: TEXT         the rest, as it stands
+      type: "TEXT"       the same, with \\n \\t \\" \\\\
+      keys: ctrl+alt+t   pressed together, six at most
+      move: 10 -5        the pointer, to the right and down
+      click: left        left, right or middle
+
+    The keys are ctrl shift alt gui, a to z, 0 to 9, f1 to f12, up down left right home end page_up page_down enter
+    escape tab space backspace delete insert.
+
+    Or GOAL says what is wanted, and a model makes a proposal of it and of the newest frame. Only in SUGGEST and
+    EXECUTE; one proposal is open at a time. With two_persons = true, your secret of the console proves who you are.
+    Exit 1: nothing is proposed, with the reasons."""  # noqa: D301 - click knows the character by it
     if document is not None and (goal or why or model or frames or look):
         raise click.UsageError("--document says all of it; leave GOAL and the other options out")
     if secret_stdin and STDIN in (goal, document):

@@ -7,23 +7,19 @@ from typing import Any
 import click
 
 from pmagent.clean import shorten
-from pmagent.cli.frame import App, Command, format_option, pass_app, request_option, same_request
+from pmagent.cli.frame import App, command, same_request
 from pmagent.cli.output import Output, Styled
-from pmagent.cli.pla.common import acting, ask, ask_to_lower, because, mode_piece, operator_option, refusal, withdrawn
+from pmagent.cli.pla.common import acting, ask, ask_to_lower, because, mode_piece, refusal, withdrawn
 
 MODES = ("OBSERVE", "SUGGEST", "EXECUTE")
 CLASSES = ("feature_work", "ops_blocks", "migrations", "phase_transitions", "remediation", "diagnostic")
 
 
-@click.command(cls=Command, example=["pmagent pla mode SUGGEST", "pmagent pla mode OBSERVE --reason 'lunch'"])
+@command("pmagent pla mode SUGGEST", "pmagent pla mode OBSERVE --reason 'lunch'", operator=True, request=True)
 @click.argument("mode", type=click.Choice(MODES))
 @click.option("--reason", default="", metavar="TEXT", help="The reason, for the log.")
 @click.option("--action", "action_class", type=click.Choice(CLASSES), default="feature_work", show_default=True,
               help="The action class of typing in permit requests.")
-@operator_option()
-@request_option()
-@format_option()
-@pass_app
 def mode(
     app: App, mode: str, reason: str, action_class: str, operator: str | None, request: str | None, format: str
 ) -> int:
@@ -47,11 +43,7 @@ def mode(
     return answer.exit_code
 
 
-@click.command(cls=Command, example="pmagent pla end")
-@operator_option()
-@request_option()
-@format_option()
-@pass_app
+@command("pmagent pla end", operator=True, request=True)
 def end(app: App, operator: str | None, request: str | None, format: str) -> int:
     """End the session: the mode falls to OBSERVE, the device is disarmed, open proposals are withdrawn."""
     answer = ask_to_lower(app, "pla.end", operator, "no session is ended", **same_request(request))
@@ -68,12 +60,8 @@ def end(app: App, operator: str | None, request: str | None, format: str) -> int
     return answer.exit_code
 
 
-@click.command(cls=Command, example=["pmagent pla observe --frames frames", "pmagent pla observe --frames /dev/video0"])
+@command("pmagent pla observe --frames frames", "pmagent pla observe --frames /dev/video0", operator=True, request=True)
 @click.option("--frames", metavar="PATH", help="A folder of pictures, or a video device [default: pla.frames].")
-@operator_option()
-@request_option()
-@format_option()
-@pass_app
 def observe(app: App, frames: str | None, operator: str | None, request: str | None, format: str) -> int:
     """Look at the newest frame, and read its text if tesseract is installed. It proposes nothing."""
     who = acting(app, operator)

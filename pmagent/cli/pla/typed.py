@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from pmagent.cli.output import Output, Piece, Styled
+from pmagent.pla.words import counted, hex_rows, steps
 
-_ROW: Final = 16
 _SIGNS: Final = "⏎→│"
 _MIN_COLUMNS: Final = 20
 
@@ -24,7 +24,7 @@ def show_typed(output: Output, action_type: str, payload: dict[str, Any], *, mas
     for line in _lines(action_type, payload, columns, masked=masked, signs=output.shows(_SIGNS)):
         output.line(*line)
     if hexdump and action_type == "TYPE_TEXT":
-        for row in _hexdump(payload["text"]):
+        for row in hex_rows(payload["text"]):
             output.line(Styled(f"              {row}", "dim"))
 
 
@@ -45,7 +45,7 @@ def _lines(
     if action_type == "KEY_COMBO":
         yield ["  keys        ", Styled(" + ".join(payload["keys"]), "bold"), ", pressed together"]
     elif action_type == "MOUSE_MOVE":
-        yield ["  move        ", Styled(_steps(payload["x"], payload["y"]), "bold")]
+        yield ["  move        ", Styled(steps(payload["x"], payload["y"]), "bold")]
     elif action_type == "MOUSE_CLICK":
         yield ["  click       ", Styled(payload["button"], "bold")]
     else:
@@ -53,19 +53,11 @@ def _lines(
         if masked:
             yield ["  text        ", Styled("masked: this is not what would be typed", "yellow")]
         else:
-            yield [f"  text        {_counted(text, signs=signs)}"]
+            keys = (" (⏎)", " (→)") if signs else (" (\\n)", " (\\t)")
+            yield [f"  text        {counted(text, *keys)}"]
         enter, bar = ("⏎", "│") if signs else ("\\n", "|")
         for row in _rows(text, enter, columns, signs=signs):
             yield [f"              {bar}", Styled(row, "bold"), bar]
-
-
-def _counted(text: str, *, signs: bool) -> str:
-    enters, tabs = text.count("\n"), text.count("\t")
-    enter, tab = ("⏎", "→") if signs else ("\\n", "\\t")
-    parts = [f"{len(text)} character{'' if len(text) == 1 else 's'}"]
-    parts += [f"Enter ({enter}) {enters} time{'' if enters == 1 else 's'}"] if enters else []
-    parts += [f"Tab ({tab}) {tabs} time{'' if tabs == 1 else 's'}"] if tabs else []
-    return ", ".join(parts)
 
 
 def _rows(text: str, enter: str, columns: int, *, signs: bool) -> Iterator[str]:
@@ -85,15 +77,3 @@ def _visible(text: str, *, signs: bool = True) -> str:
     return text.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n")
 
 
-def _hexdump(text: str) -> Iterator[str]:
-    raw = text.encode("utf-8", "surrogatepass")
-    for at in range(0, len(raw), _ROW):
-        row = raw[at : at + _ROW]
-        readable = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in row)
-        yield f"{at:04x}  {row.hex(' '):<{_ROW * 3 - 1}}  |{readable}|"
-
-
-def _steps(x: int, y: int) -> str:
-    sideways = f"{abs(x)} {'left' if x < 0 else 'right'}" if x else ""
-    upright = f"{abs(y)} {'up' if y < 0 else 'down'}" if y else ""
-    return ", ".join(part for part in (sideways, upright) if part) or "nowhere"

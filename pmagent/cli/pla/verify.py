@@ -7,18 +7,14 @@ from typing import Any
 
 import click
 
-from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.frame import App, command
 from pmagent.cli.output import Output, Styled
 from pmagent.exitcodes import Exit
 
 
-@click.command(
-    "verify-log", cls=Command, reads=True, example=["pmagent pla verify-log", "pmagent pla verify-log --format json"]
-)
+@command("pmagent pla verify-log", "pmagent pla verify-log --format json", name="verify-log", reads=True)
 @click.argument("paths", type=click.Path(exists=True, dir_okay=False, path_type=Path), nargs=-1, metavar="[PATH...]")
 @click.option("--alone", is_flag=True, help="Check the files by themselves, not against the workspace's log.")
-@format_option()
-@pass_app
 def verify_log(app: App, paths: tuple[Path, ...], alone: bool, format: str) -> int:
     """Check session logs: every entry's shape, checksum and place in the chain, and their equality with the workspace's
     log (only that shows that an end was cut off). Without PATH, check all of this workspace's.
@@ -41,11 +37,9 @@ def verify_log(app: App, paths: tuple[Path, ...], alone: bool, format: str) -> i
         require_workspace(app.workspace)
         found = []
     verdicts: list[dict[str, Any]] = [{"path": str(path), **msgspec.structs.asdict(one)} for path, one in found]
-    if format == "json":
-        app.output.document({"ok": all(verdict["ok"] for verdict in verdicts), "logs": verdicts})
-    else:
-        _screen(app.output, verdicts)
-    return Exit.DONE if all(verdict["ok"] for verdict in verdicts) else Exit.CORRUPT
+    ok = all(verdict["ok"] for verdict in verdicts)
+    app.output.answer(format, {"ok": ok, "logs": verdicts}, lambda: _screen(app.output, verdicts))
+    return Exit.DONE if ok else Exit.CORRUPT
 
 
 def _screen(output: Output, verdicts: list[dict[str, Any]]) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 import anyio
 import anyio.to_thread
@@ -32,7 +32,6 @@ from pmagent.events.errors import PmagentError
 from pmagent.events.event import format_time
 from pmagent.workspace.settings import ConsoleSettings
 
-What = Literal["signed_in", "signed_out", "refused", "passkey_added"]
 Note = Callable[[str, str, str, str], Awaitable[None]]
 """Records operator ("": it is not known who), what, by, reason; raises PmagentError where that fails."""
 

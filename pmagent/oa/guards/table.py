@@ -14,8 +14,6 @@ from pmagent.projections.core.disk import require_current
 from pmagent.projections.oa.state import OaState
 from pmagent.workspace.settings_programs import normalized
 
-__all__ = ["GUARDS", "Guard", "normalized", "run_guard"]
-
 Guard = Callable[[Given], Findings]
 
 GUARDS: Mapping[str, Guard] = {

@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from pmagent.actors.core.actor import AnyActor
-from pmagent.actors.core.engine import ENGINE
+from pmagent.actors.core.integrity import ENGINE
 from pmagent.actors.registry import all_actors
 from pmagent.contracts.effect import ActorHalted, ActorResumed
 from pmagent.contracts.payload import Correlated, Payload

@@ -15,13 +15,13 @@ from pmagent.contracts.pla_events import PlaProposalRequested
 from pmagent.contracts.reasoning_events import EngineName
 from pmagent.workspace.settings import (
     AuditSettings,
-    ConfigError,
     PlaSettings,
     ReasoningSettings,
     resolve,
     settings_table,
     unknown_variables,
 )
+from pmagent.workspace.settings_programs import ConfigError
 from tests.support.cases import each
 from tests.support.commands import pmagent
 

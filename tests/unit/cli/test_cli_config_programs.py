@@ -14,8 +14,8 @@ from pmagent.contracts import checks as contract
 from pmagent.oa.guards.table import GUARDS
 from pmagent.workspace import settings_programs as config_programs
 from pmagent.workspace.documents import OA_STATE_CHECK
-from pmagent.workspace.settings import ConfigError, resolve, settings_table, unknown_variables
-from pmagent.workspace.settings_programs import BUILT_IN_CHECKS, BUILT_IN_GUARDS, TABLES, programs
+from pmagent.workspace.settings import resolve, settings_table, unknown_variables
+from pmagent.workspace.settings_programs import BUILT_IN_CHECKS, BUILT_IN_GUARDS, TABLES, ConfigError, programs
 from pmagent.workspace.surfaces import CHECKS, LOG_CHECK
 from tests.support.cases import each
 from tests.support.commands import pmagent

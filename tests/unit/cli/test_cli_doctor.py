@@ -151,7 +151,7 @@ def test_a_configuration_of_runs_is_looked_at_before_a_run_is(healthy: Path) -> 
 
 
 def test_events_of_the_future_are_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pmagent.events.log.now", lambda: "2999-01-01T00:00:00.000000Z")
+    monkeypatch.setattr("tests.support.one_writer.now", lambda: "2999-01-01T00:00:00.000000Z")
     write_log(tmp_path, [note(1)])
     found = looked(tmp_path, "log time")
     assert found.state == "warn"

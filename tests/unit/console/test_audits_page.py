@@ -22,13 +22,13 @@ from pmagent.events.event import Event
 from pmagent.events.reader import events
 from pmagent.jobs.history import opened
 from pmagent.projections.audits.report import blocks
-from pmagent.projections.rebuild import documents_of
 from tests.conftest import fresh_example
 from tests.support.audits import AUDIT, dimension, finding, rubric, said, survey
 from tests.support.cases import each
 from tests.support.consoles import console, live_host
 from tests.support.hostile import CORPUS
 from tests.support.pages import VISITOR, AuditCourt, assert_quiet, links, page, pages, read, recorded, text, written
+from tests.support.rebuilt import documents_of
 
 IDS = [f"00000000-0000-4000-8000-{number:012x}" for number in range(1, 8)]
 """The audits of the recorded history, the first first."""

@@ -16,7 +16,6 @@ from pmagent.console.pages.jobs.run import Asked
 from pmagent.contracts.orchestra_events import TaskAttemptRequested
 from pmagent.events.event import Event, time_after
 from pmagent.events.log import now
-from pmagent.projections.rebuild import documents_of
 from pmagent.when import seconds_between
 from pmagent.workspace.layout import Layout
 from tests.support.cases import each
@@ -25,6 +24,7 @@ from tests.support.logged import flip, note, segments, write_log
 from tests.support.orchestra import RUN, config, exited
 from tests.support.page_runs import task_ids
 from tests.support.pages import VISITOR, RunHarness, assert_quiet, links, page, pages, recorded, text, written
+from tests.support.rebuilt import documents_of
 from tests.support.run_folders import other
 
 IDS = [f"00000000-0000-4000-8000-{number:012x}" for number in range(1, 14)]

@@ -13,7 +13,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from pmagent.console.pages.jobs.task import GIVEN_CHARS_MAX
-from pmagent.contracts.orchestra_events import NetContact, TaskExited
+from pmagent.contracts.orchestra import NetContact
+from pmagent.contracts.orchestra_events import TaskExited
 from pmagent.events.event import Event
 from pmagent.workspace.layout import Layout
 from tests.support.cases import each

@@ -11,11 +11,11 @@ import pytest
 from pmagent.actors.known import blob_check
 from pmagent.events.blobs import BlobStore
 from pmagent.events.event import Draft
-from pmagent.events.memory import MemoryStorage
 from pmagent.events.named_blobs import BlobsChecked
 from pmagent.events.reader import events
 from tests.support.logs import LOG_ID, BatchWriter
 from tests.support.memory_disk import MemoryDisk
+from tests.support.memory_storage import MemoryStorage
 from tests.support.prunable import run_id
 
 LOST = sha256(b"lost").hexdigest()

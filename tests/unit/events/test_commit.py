@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from pmagent.events.commit import TRIAL_BATCHES, TRIAL_FIRST, TRIAL_LAST, Committer, Halves
 from pmagent.events.event import Event, Tail
-from pmagent.events.memory import MemoryStorage
 from pmagent.events.reader import events
 from pmagent.events.sequencer import Sequencer
 from tests.support.cases import each
 from tests.support.logs import draft, moment
+from tests.support.memory_storage import MemoryStorage
 
 
 class Submitting:

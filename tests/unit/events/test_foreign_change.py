@@ -16,7 +16,6 @@ from pmagent.events.errors import BadEvent, ForeignChange, LogLocked, NotFound, 
 from pmagent.events.event import Event, Tail
 from pmagent.events.line import seal
 from pmagent.events.lock import WriterLock, is_locked
-from pmagent.events.log import open_log
 from pmagent.events.reader import Follower, Reader
 from pmagent.events.segment_store import SegmentStorage
 from pmagent.events.segments import SegmentReader, segment_name
@@ -24,6 +23,7 @@ from pmagent.events.writer import Writer
 from tests.support.cases import each
 from tests.support.logs import LOG_ID, BatchWriter, draft, moment, open_segments, write_log
 from tests.support.memory_disk import MemoryDisk
+from tests.support.one_writer import open_log
 
 HEAD = "HEAD"
 FIRST = segment_name(1)

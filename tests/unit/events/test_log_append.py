@@ -19,7 +19,6 @@ from pmagent.events.errors import BadEvent, CorruptLog, LogLocked, OutcomeUnknow
 from pmagent.events.event import DATA_BYTES_MAX, Draft, Event
 from pmagent.events.head import NAME as HEAD_NAME
 from pmagent.events.lock import WriterLock, is_locked
-from pmagent.events.log import Log, open_log
 from pmagent.events.reader import events
 from pmagent.events.segments import SegmentReader
 from pmagent.events.sequencer import Sequencer
@@ -27,6 +26,7 @@ from pmagent.events.verify import verify_log
 from tests.support.cases import each
 from tests.support.logs import FOLDER, LOG_ID, BatchWriter, all_events, draft, open_segments
 from tests.support.memory_disk import MemoryDisk
+from tests.support.one_writer import Log, open_log
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from pmagent.events.disk import RealDisk
 from pmagent.events.errors import CorruptLog, NotFound
 from pmagent.events.event import Draft, StoredEvent, Tail
-from pmagent.events.memory import MemoryStorage
 from pmagent.events.reader import CAUGHT_UP, Follower, Progress, Reader, event_at
 from pmagent.events.reader import events as read_events
 from pmagent.events.segments import SegmentReader, line_start, segment_firsts
@@ -33,6 +32,7 @@ from tests.support.logs import (
     write_log,
 )
 from tests.support.memory_disk import MemoryDisk
+from tests.support.memory_storage import MemoryStorage
 
 ROOT = Path(__file__).resolve().parents[3]
 BATCHES = rounds(3000, 500)

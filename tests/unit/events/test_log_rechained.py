@@ -11,7 +11,7 @@ from pmagent.events.errors import CorruptLog
 from pmagent.events.event import StoredEvent
 from pmagent.events.line import decode_line
 from pmagent.events.segments import segment_name
-from pmagent.events.verify import require_intact, verify_log
+from pmagent.events.verify import verify_log
 from tests.support.altered import rechained
 from tests.support.cases import each
 from tests.support.logs import (
@@ -21,6 +21,7 @@ from tests.support.logs import (
     head_bytes,
     lines_of,
     open_segments,
+    require_intact,
     segment_paths,
     write_log,
 )

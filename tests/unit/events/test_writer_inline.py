@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from pmagent.events import writer
 from pmagent.events.errors import OutcomeUnknown
 from pmagent.events.event import Event, Tail
-from pmagent.events.log import Log, now
-from pmagent.events.memory import MemoryStorage
+from pmagent.events.log import now
 from pmagent.events.reader import events
 from pmagent.events.sequencer import Sequencer
 from pmagent.events.writer import (
@@ -30,6 +29,8 @@ from pmagent.events.writer import (
     InlineRule,
 )
 from tests.support.logs import draft
+from tests.support.memory_storage import MemoryStorage
+from tests.support.one_writer import Log
 
 QUICK = SLOW_SECONDS / 2
 FAR = 1e9

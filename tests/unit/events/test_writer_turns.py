@@ -11,10 +11,10 @@ import pytest
 from pmagent.events.commit import Durable
 from pmagent.events.errors import OutcomeUnknown
 from pmagent.events.event import Tail
-from pmagent.events.log import Log
-from pmagent.events.memory import MemoryStorage
 from pmagent.events.sequencer import Sequencer
 from tests.support.logs import draft
+from tests.support.memory_storage import MemoryStorage
+from tests.support.one_writer import Log
 
 
 class _SetJustAfterTimeout(threading.Event):

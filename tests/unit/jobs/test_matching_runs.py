@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from pmagent.events.errors import CorruptLog
 from pmagent.events.event import Event
-from pmagent.events.memory import MemoryStorage
 from pmagent.events.reader import events, matching_runs
 from pmagent.jobs.history import opened
 from pmagent.workspace.layout import Layout
 from tests.support.effort import examples
 from tests.support.logged import flip, segments
+from tests.support.memory_storage import MemoryStorage
 from tests.support.pages import written
 from tests.support.recorded import stored_log
 

@@ -13,8 +13,8 @@ import pytest
 from pmagent.actors.core.actor import StoredBlob
 from pmagent.actors.orchestra.running import effects
 from pmagent.actors.orchestra.running.effects import VIOLATIONS_MAX, Attempts
-from pmagent.actors.sandbox.spec import Contact, Outcome
-from pmagent.contracts.orchestra import Artifact
+from pmagent.actors.sandbox.spec import Outcome
+from pmagent.contracts.orchestra import Artifact, NetContact
 from pmagent.contracts.orchestra_events import TaskAttemptRequested, TaskExited, TaskUnstarted
 from pmagent.events.event import Event
 from tests.support.cases import each
@@ -133,8 +133,8 @@ def test_a_task_does_not_start_on_an_input_that_was_cut_unless_its_plan_allows_i
 
 
 def test_the_reasons_of_the_proxy_are_told_once_and_name_the_host() -> None:
-    def contact(host: str, reason: str, verdict: Any = "refused") -> Contact:
-        return Contact(host=host, port=443, address="", verdict=verdict, reason=reason, bytes_out=0, bytes_in=0)
+    def contact(host: str, reason: str, verdict: Any = "refused") -> NetContact:
+        return NetContact(host=host, port=443, address="", verdict=verdict, reason=reason, bytes_out=0, bytes_in=0)
 
     contacts = (
         contact("a.example", "cut", "allowed"), contact("a.example", "a.example is not allowed"),

@@ -8,8 +8,8 @@ from typing import Any
 
 from pmagent.actors.pla.wire.host import GRACE_SECONDS, HELLO_TRIES, HostLink
 from pmagent.actors.pla.wire.lines import encode
-from pmagent.actors.pla.wire.messages import Answered, Broken, Hello, Lost, Problem, Status, Unanswered
-from pmagent.contracts.checking import check
+from pmagent.actors.pla.wire.messages import Answered, Broken, Hello, Lost, Status, Unanswered
+from pmagent.contracts.checking import Problem, check
 from pmagent.contracts.pla import HEARTBEAT_SECONDS
 from tests.support.cases import each
 from tests.support.pla_links import HELLO, WRONG, answer, greeted, ops

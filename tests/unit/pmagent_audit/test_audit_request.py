@@ -24,7 +24,8 @@ from pmagent.events.errors import PmagentError
 from pmagent.events.redact import MASK
 from pmagent.jobs.kinds import Source
 from pmagent.service.secrets import known_secrets
-from pmagent.workspace.settings import AuditSettings, ConfigError
+from pmagent.workspace.settings import AuditSettings
+from pmagent.workspace.settings_programs import ConfigError
 from tests.support import pdfs
 from tests.support.cases import each
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pmagent.actors.core.engine import describe_failure
+from pmagent.actors.core.integrity import describe_failure
 from pmagent.oa.abandon import AbandoningExecutor
 
 

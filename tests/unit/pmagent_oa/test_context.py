@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pmagent.events.errors import NotFound
-from pmagent.oa.context import PATH, BadContext, ContextFile, look, read_context, write_context
+from pmagent.oa.context import PATH, BadContext, ContextFile, look, write_context
 from pmagent.oa.tools import OAToolError
 from pmagent.workspace.layout import Layout
 
@@ -24,14 +24,14 @@ def digest(workspace: Path) -> str:
 @pytest.mark.parametrize("content", [CONTEXT, {"context": CONTEXT}, {"version": 1, "context": CONTEXT, "note": 1}])
 def test_a_context_is_read_wrapped_or_not(content: dict[str, Any], workspace: Path) -> None:
     (workspace / PATH).write_text(json.dumps(content))
-    assert read_context(workspace) == CONTEXT
+    assert look(workspace).context == CONTEXT
     assert look(workspace) == ContextFile(path=PATH, sha256=digest(workspace), context=CONTEXT)
 
 
 def test_where_there_is_no_file_the_context_is_empty(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (workspace / PATH).unlink()
     monkeypatch.setenv("PMAGENT_WORKSPACE", str(workspace))
-    assert read_context() == {}
+    assert look().context == {}
     assert look().sha256 == ""
 
 
@@ -39,7 +39,7 @@ def test_where_there_is_no_file_the_context_is_empty(workspace: Path, monkeypatc
 def test_a_broken_file_is_an_error_for_readers_and_writers_and_stays(content: bytes, workspace: Path) -> None:
     (workspace / PATH).write_bytes(content)
     with pytest.raises(OAToolError, match=PATH) as caught:
-        read_context(workspace)
+        look(workspace)
     assert caught.value.hint
     with pytest.raises(OAToolError, match="broken"):
         write_context(CONTEXT, workspace)
@@ -48,9 +48,9 @@ def test_a_broken_file_is_an_error_for_readers_and_writers_and_stays(content: by
 
 def test_what_is_written_is_what_is_read_and_its_digest_is_the_next_base(workspace: Path) -> None:
     first = write_context(CONTEXT, workspace)
-    assert (read_context(workspace), first) == (CONTEXT, digest(workspace))
+    assert (look(workspace).context, first) == (CONTEXT, digest(workspace))
     second = write_context({"context": {"nested": True}}, workspace, base=first)
-    assert read_context(workspace) == {"context": {"nested": True}}
+    assert look(workspace).context == {"context": {"nested": True}}
     with pytest.raises(OAToolError, match="changed by somebody else") as caught:
         write_context(CONTEXT, workspace, base=first)
     assert (caught.value.exit_code, digest(workspace)) == (1, second)

@@ -17,7 +17,7 @@ from pmagent.contracts.reasoning_forms import (
     SafeOPSDecisionInput,
     SafeOPSDecisionOutput,
 )
-from pmagent.oa.forms import CLAIMS, INPUTS, Input, exit_code, merged, output_of, task_of
+from pmagent.oa.forms import CLAIMS, Input, exit_code, merged, output_of, task_of
 from pmagent.oa.reasoning_bridge import OADiagnostic, checked_envelope, checked_result
 from tests.support.cases import each
 from tests.unit.pmagent_oa.test_reasoning_bridge import ENVELOPE, RESULT
@@ -30,9 +30,15 @@ PROGRAM_GOAL: dict[str, dict[str, Any]] = {
 }
 
 
+INPUTS: dict[str, type[Input]] = {
+    "SafeOPSDecision": SafeOPSDecisionInput, "OPSBlockGenerator": OPSBlockGeneratorInput,
+    "GuardFailureInterpreter": GuardFailureInterpreterInput, "PhaseTransitionValidator": PhaseTransitionValidatorInput,
+}
+
+
 def form(program: str, **fields: Any) -> Input:
     """A program's form with these fields besides those that it needs."""
-    return msgspec.convert({**PROGRAM_GOAL[program], **fields}, INPUTS[program])  # type: ignore[index]
+    return msgspec.convert({**PROGRAM_GOAL[program], **fields}, INPUTS[program])
 
 
 def envelope(program: str, **more: Any) -> Any:

@@ -8,7 +8,8 @@ import pytest
 
 from pmagent.oa.reasoning import build_envelope, conclude
 from pmagent.workspace.layout import Layout
-from pmagent.workspace.settings import ConfigError, ReasoningSettings
+from pmagent.workspace.settings import ReasoningSettings
+from pmagent.workspace.settings_programs import ConfigError
 
 
 @pytest.mark.parametrize(("settings", "absent"), [

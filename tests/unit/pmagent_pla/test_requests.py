@@ -8,19 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pmagent.actors.pla.goals import GoalError
-from pmagent.contracts.model import ModelLimits
 from pmagent.contracts.pla import KeyCombo, MouseMove, TypeText, digest
 from pmagent.contracts.pla_events import GOAL_CHARS_MAX
 from pmagent.events.redact import MASK, Redactor
 from pmagent.pla.requests import DECLARED, BadProposal, Made, ProposalRequest, made
-from pmagent.pla.settings import PlaSettings
+from pmagent.workspace.settings import PlaSettings
 from tests.support.cases import each
 
 SECRET = "tr0ub4dor&3-and-more"
-STANDING = PlaSettings(
-    policy="acknowledge", lifetime_s=30.0, two_persons=True, frames="", keep_frames=True, model="",
-    limits=ModelLimits(calls=3),
-)  # fmt: skip
+STANDING = PlaSettings(credentials="acknowledge", proposal_seconds=30.0, two_persons=True, calls=3)
 redact = Redactor([SECRET]).text
 
 

@@ -16,7 +16,7 @@ from pmagent.actors.sandbox.egress import upstream as outsides
 from pmagent.actors.sandbox.egress.rules import Caps, ContactRefused, rules
 from pmagent.actors.sandbox.egress.upstream import Endpoint, HostUnreachable, Upstream
 from pmagent.actors.sandbox.egress.usage import CONTACTS_MAX, Call, Ledger, LimitReached
-from pmagent.actors.sandbox.spec import Contact
+from pmagent.contracts.orchestra import NetContact
 from tests.support.proxied import BROKEN, NAME, Behave, Served, answering, everything, host, outside, proxied
 
 GET = b"GET http://api.example.org/ HTTP/1.1\r\nHost: api.example.org\r\n\r\n"
@@ -49,7 +49,7 @@ def test_a_tunnel_carries_bytes_both_ways_until_both_sides_have_ended() -> None:
             heard += data
         await stream.send(b"all " + bytes(heard))
 
-    async def body() -> tuple[bytes, Contact]:
+    async def body() -> tuple[bytes, NetContact]:
         async with host(behave) as made, proxied(outside([made.endpoint])) as proxy:
             async with await tunnel(proxy, early=b"\x16early ") as stream:
                 await stream.send(b"late")
@@ -102,7 +102,7 @@ def test_a_name_is_resolved_once_and_the_address_that_was_looked_at_is_connected
     """Rebinding: the second answer would be another address, and is never asked for."""
     asked: list[str] = []
 
-    async def body() -> tuple[bytes, bytes, tuple[Contact, ...]]:
+    async def body() -> tuple[bytes, bytes, tuple[NetContact, ...]]:
         async with host(answering()) as good, host(answering()) as inside:
             world = outside([good.endpoint], [inside.endpoint], asked=asked, let=[good.endpoint])
             async with proxied(world) as proxy:
@@ -160,10 +160,10 @@ def test_hosts_of_ipv6_are_reached_as_well() -> None:
     assert address == "::1"
 
 
-def told(world: Upstream, request: bytes = GET, caps: Caps | None = None) -> tuple[bytes, Contact]:
+def told(world: Upstream, request: bytes = GET, caps: Caps | None = None) -> tuple[bytes, NetContact]:
     """The answer to one request, and its contact."""
 
-    async def body() -> tuple[bytes, Contact]:
+    async def body() -> tuple[bytes, NetContact]:
         async with proxied(world, caps) as proxy:
             got = await proxy.say(request)
             await proxy.idle()
@@ -239,10 +239,10 @@ def test_an_address_that_takes_too_long_is_left(monkeypatch: pytest.MonkeyPatch)
         anyio.run(body)
 
 
-def cut(caps: Caps, behave: Behave) -> tuple[int, int, Contact]:
+def cut(caps: Caps, behave: Behave) -> tuple[int, int, NetContact]:
     """How many bytes a tool got that sends a million through a tunnel, and how many the host."""
 
-    async def body() -> tuple[int, int, Contact]:
+    async def body() -> tuple[int, int, NetContact]:
         async with host(behave) as made, proxied(outside([made.endpoint]), caps) as proxy:
             async with await tunnel(proxy) as stream, anyio.create_task_group() as group:
                 group.start_soon(send, stream, b"x" * 10**6)
@@ -286,7 +286,7 @@ def test_a_plain_answer_that_is_too_long_is_cut() -> None:
 
 
 def test_a_connection_lasts_so_long_and_no_longer() -> None:
-    async def body() -> tuple[bytes, Contact]:
+    async def body() -> tuple[bytes, NetContact]:
         async with host(echo) as made, proxied(outside([made.endpoint]), Caps(seconds=1)) as proxy:
             async with await tunnel(proxy, early=b"x") as stream:
                 got = await everything(stream)
@@ -323,7 +323,7 @@ def test_so_many_connections_at_once_and_the_next_waits() -> None:
 
 
 def test_so_many_connections_in_all() -> None:
-    async def body() -> tuple[list[bytes], list[Contact]]:
+    async def body() -> tuple[list[bytes], list[NetContact]]:
         async with host(answering()) as made, proxied(outside([made.endpoint]), Caps(connections=2)) as proxy:
             got = [await proxy.say(GET) for _ in range(4)]
             assert len(made.heard) == 2

@@ -10,8 +10,8 @@ import msgspec
 from pmagent.actors.pla.switch import said
 from pmagent.pla.consequences import characters_typed
 from pmagent.pla.risk import TIERS, risk
+from pmagent.pla.words import steps
 
-ROW: Final = 16
 LIKE_MAX: Final = 8
 TITLE_CHARS: Final = 48
 """So much of a text's first line is in a heading; the whole text stands below it."""
@@ -82,33 +82,6 @@ def content(document: dict[str, Any]) -> str:
         case "MOUSE_MOVE":
             return f"x {payload['x']:+d}, y {payload['y']:+d}: {steps(payload['x'], payload['y'])}"
     return str(payload["button"])
-
-
-def steps(x: int, y: int) -> str:
-    """A way of the pointer, in words."""
-    sideways = f"{abs(x)} {'left' if x < 0 else 'right'}" if x else ""
-    upright = f"{abs(y)} {'up' if y < 0 else 'down'}" if y else ""
-    return ", ".join(part for part in (sideways, upright) if part) or "nowhere"
-
-
-def counted(text: str) -> str:
-    """How much a text is, and how often it presses Enter and Tab."""
-    parts = [f"{len(text)} character{'' if len(text) == 1 else 's'}"]
-    for key, char in (("Enter", "\n"), ("Tab", "\t")):
-        times = text.count(char)
-        parts += [f"{key} {times} time{'' if times == 1 else 's'}"] if times else []
-    return ", ".join(parts)
-
-
-def hex_rows(text: str) -> str:
-    """The bytes of a text: offset, hex, and what of it can be read, sixteen a row."""
-    raw = text.encode("utf-8", "surrogatepass")
-    rows: list[str] = []
-    for at in range(0, len(raw), ROW):
-        row = raw[at : at + ROW]
-        readable = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in row)
-        rows.append(f"{at:04x}  {row.hex(' '):<{ROW * 3 - 1}}  |{readable}|")
-    return "\n".join(rows)
 
 
 def by_risk(documents: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -18,8 +18,6 @@ from pmagent.console.pages.approvals.presentation import (
     Similar,
     alike,
     content,
-    counted,
-    hex_rows,
     progress,
     runs,
     stands,
@@ -32,6 +30,7 @@ from pmagent.events.log import now
 from pmagent.pla import reading
 from pmagent.pla.consequences import Cost, Means, Reversal, cost, means, reversal
 from pmagent.pla.risk import Risk, risk
+from pmagent.pla.words import counted, hex_rows
 from pmagent.service.wire import RemoteError
 
 LISTED: Final = 100
@@ -103,7 +102,7 @@ async def gathered(context: PageContext, visitor: Visitor, proposal_id: str, *, 
     text = content(document)
     return ProposalPage(
         document=document, title=title(document), runs=runs(text),
-        progress=_progress(document, pla, history), text=text, counted=counted(text), hexed=hex_rows(text),
+        progress=_progress(document, pla, history), text=text, counted=counted(text), hexed="\n".join(hex_rows(text)),
         notice=stands(document, history.code), risk=risk(document), reversal=reversal(document), cost=cost(document),
         means=means(pla, document["machine"], paused=paused), rules=rules(document), device=pla["device"],
         likes=alike(document, others), story=history, barred=barred(document, visitor),

@@ -22,8 +22,8 @@ from pmagent.console.pages.jobs.run import (
 )
 from pmagent.console.pages.reading.outputs import Shown, shown
 from pmagent.contracts.effect import EffectCancelled, EffectFailed, EffectInterrupted, EffectRefused, EffectTimedOut
-from pmagent.contracts.orchestra import Artifact
-from pmagent.contracts.orchestra_events import NetContact, PlannedTask, TaskAttemptRequested, TaskExited, TaskUnstarted
+from pmagent.contracts.orchestra import Artifact, NetContact
+from pmagent.contracts.orchestra_events import PlannedTask, TaskAttemptRequested, TaskExited, TaskUnstarted
 from pmagent.contracts.payload import typed
 from pmagent.events.errors import NotFound
 from pmagent.events.event import Event

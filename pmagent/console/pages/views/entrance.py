@@ -26,7 +26,7 @@ async def enter(request: Request) -> Response:
         return Response(status_code=204 if request.method == "HEAD" else 403)
     token = request.query_params.get("token", "")
     try:
-        entered = await _entrance(request).enter(token, request.state.cookie)
+        entered = await entrance_of(request).enter(token, request.state.cookie)
     except NotAdmitted as error:
         return await _refused(request, "enter.html", "This address lets nobody in", error)
     return _in(request, entered, "/")
@@ -38,7 +38,7 @@ async def sign_in_page(request: Request) -> Response:
         return RedirectResponse(own_page(request.query_params.get("next", "")), 303)
     return await context_of(request).page(
         request, "sign_in.html", title="Sign in", section="", what="", hint="", name="",
-        next=own_page(request.query_params.get("next", "")), secrets=_entrance(request).has_secrets(),
+        next=own_page(request.query_params.get("next", "")), secrets=entrance_of(request).has_secrets(),
         **_passkey(request),
     )
 
@@ -48,7 +48,7 @@ async def sign_in(request: Request) -> Response:
     form = form_of(request)
     name = form.get("name", "").strip()
     try:
-        entered = await _entrance(request).sign_in(name, form.get("secret", ""), request.state.cookie)
+        entered = await entrance_of(request).sign_in(name, form.get("secret", ""), request.state.cookie)
     except NotAdmitted as error:
         return await _refused(
             request, "sign_in.html", "Sign in", error, name=name[:64], next=own_page(form.get("next", "")),
@@ -59,7 +59,7 @@ async def sign_in(request: Request) -> Response:
 
 async def sign_in_by_passkey(request: Request) -> Response:
     """POST ``challenge``, ``answer``, ``next``: the browser's answer to a challenge of the page before."""
-    form, entrance = form_of(request), _entrance(request)
+    form, entrance = form_of(request), entrance_of(request)
     back = own_page(form.get("next", ""))
     try:
         entered = await entrance.sign_in_by_passkey(
@@ -77,7 +77,7 @@ async def sign_in_by_passkey(request: Request) -> Response:
 def _passkey(request: Request) -> dict[str, Any]:
     """Of the page: the options of the browser's call, "" where it has no use of passkeys, and where it has then ("":
     nowhere)."""
-    keys, host = _entrance(request).passkeys, request.headers["host"]
+    keys, host = entrance_of(request).passkeys, request.headers["host"]
     lack = keys.lack(host)
     there = at_relying(host) if lack and not keys.lack(RELYING) else ""
     options = "" if lack else keys.options("enter", "", host)
@@ -90,7 +90,7 @@ async def sign_out(request: Request) -> Response:
     answer = RedirectResponse("/sign-in", 303)
     answer.delete_cookie(_cookie(request), path="/", httponly=True, samesite="strict")
     if visitor is not None:
-        await _entrance(request).sign_out(visitor)
+        await entrance_of(request).sign_out(visitor)
     return answer
 
 
@@ -122,7 +122,8 @@ def _cookie(request: Request) -> str:
     return cookie_name(context_of(request).workspace)
 
 
-def _entrance(request: Request) -> Entrance:
+def entrance_of(request: Request) -> Entrance:
+    """Whoever lets operators in, of the application that serves ``request``."""
     entrance: Entrance = request.app.state.entrance
     return entrance
 

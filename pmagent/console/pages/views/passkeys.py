@@ -10,12 +10,12 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from pmagent.console.auth.entrance import CONFIRMED_SECONDS, Entrance
+from pmagent.console.auth.entrance import CONFIRMED_SECONDS
 from pmagent.console.auth.operators import PASSKEY_NAME_MAX
 from pmagent.console.auth.passkeys import RELYING, at_relying
 from pmagent.console.pages.addresses import BadAddress
 from pmagent.console.pages.context import context_of, form_of, visitor_of
-from pmagent.console.pages.views.entrance import own_page
+from pmagent.console.pages.views.entrance import entrance_of, own_page
 from pmagent.events.errors import PmagentError
 
 COMMAND: Final = ("pmagent", "operators", "list")
@@ -32,7 +32,7 @@ async def show(request: Request) -> Response:
 
 
 async def _page(request: Request, wrong: PmagentError | None = None) -> Response:
-    visitor, entrance, host = visitor_of(request), _entrance(request), request.headers["host"]
+    visitor, entrance, host = visitor_of(request), entrance_of(request), request.headers["host"]
     operator, keys = entrance.operator(visitor), entrance.passkeys
     lack = keys.lack(host)
     back = own_page((form_of(request) or request.query_params).get("next", ""))
@@ -48,7 +48,7 @@ async def _page(request: Request, wrong: PmagentError | None = None) -> Response
 
 async def add(request: Request) -> Response:
     """POST ``challenge``, ``answer``, ``name``: one more passkey of the visitor's; who has one has used it just now."""
-    form, visitor, entrance = form_of(request), visitor_of(request), _entrance(request)
+    form, visitor, entrance = form_of(request), visitor_of(request), entrance_of(request)
     name = form.get("name", "").strip()
     if not 0 < len(name) <= PASSKEY_NAME_MAX:
         raise BadAddress(f"a passkey's name has 1 to {PASSKEY_NAME_MAX} characters", "name the device that keeps it")
@@ -65,7 +65,7 @@ async def confirm(request: Request) -> Response:
     """POST ``challenge``, ``answer``, ``next``: the visitor has used a passkey, and may approve for a while."""
     form, visitor = form_of(request), visitor_of(request)
     return await _tried(
-        request, lambda: _entrance(request).confirm(visitor, request.headers["host"], *_answer(form))
+        request, lambda: entrance_of(request).confirm(visitor, request.headers["host"], *_answer(form))
     )  # fmt: skip
 
 
@@ -80,11 +80,6 @@ async def _tried(request: Request, act: Callable[[], Awaitable[None]]) -> Respon
 
 def _answer(form: dict[str, str]) -> tuple[str, str]:
     return form.get("challenge", ""), form.get("answer", "")
-
-
-def _entrance(request: Request) -> Entrance:
-    entrance: Entrance = request.app.state.entrance
-    return entrance
 
 
 routes: list[BaseRoute] = [

@@ -19,8 +19,9 @@ from starlette.routing import BaseRoute, Route
 from pmagent.actors.oa.policy import ALLOWED, FORBIDDEN
 from pmagent.console.address import read
 from pmagent.console.auth import operators
-from pmagent.console.pages.context import PageContext, context_of
+from pmagent.console.pages.context import context_of
 from pmagent.console.pages.reading.searching import until
+from pmagent.console.pages.views.agents import standing
 from pmagent.console.paths import ConsolePaths
 from pmagent.events.errors import CorruptLog, NotFound, PmagentError
 from pmagent.events.event import StoredEvent
@@ -74,19 +75,11 @@ async def show(request: Request) -> Response:
     return await context.page(
         request, "settings.html", title="Settings", section="settings", command=("pmagent", "doctor"),
         live=("oa.permit", "oa.mode", "kernel.mode", "run.ended"),
-        permits=await _told(context, "oa.permits", "permits"), settings=await _told(context, "settings", "settings"),
+        permits=await standing(context, "oa.permits", "permits"),
+        settings=await standing(context, "settings", "settings"),
         operators=found, operators_trouble=trouble, refused=await context.read(_refused, context.layout),
         allowed=ALLOWED, forbidden=FORBIDDEN,
     )  # fmt: skip
-
-
-async def _told(context: PageContext, operation: str, name: str) -> list[dict[str, Any]] | None:
-    """A list that the daemon tells; None where it does not answer."""
-    try:
-        found: list[dict[str, Any]] = (await context.standing(operation)).document[name]
-    except PmagentError:
-        return None
-    return found
 
 
 def _operators(file: Path) -> tuple[list[operators.Operator], str]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any, Final, get_args
 
-from pmagent.console.pages.approvals.presentation import alike, by_risk, content, counted, headline, hex_rows, stands
+from pmagent.console.pages.approvals.presentation import alike, by_risk, content, headline, stands
 from pmagent.console.pages.approvals.viewing_time import KEPT_MAX, ViewingTimes
 from pmagent.console.pages.rendering import annotated, visible
 from pmagent.contracts.pla_documents import AbortCode
 from pmagent.pla.risk import deeds
+from pmagent.pla.words import counted, hex_rows
 from tests.support.cases import each
 from tests.support.proposals import clicked, moved, pressed, typed
 
@@ -46,11 +47,11 @@ def test_enters_and_tabs_are_counted(text: str, told: str) -> None:
 
 
 def test_bytes_stand_sixteen_a_row_with_what_can_be_read() -> None:
-    rows = hex_rows("0123456789abcdef\tZ\n").split("\n")
+    rows = "\n".join(hex_rows("0123456789abcdef\tZ\n")).split("\n")
     assert rows[0] == "0000  30 31 32 33 34 35 36 37 38 39 61 62 63 64 65 66  |0123456789abcdef|"
     assert rows[1] == f"0010  {'09 5a 0a':<47}  |.Z.|"
-    assert hex_rows("") == ""
-    assert hex_rows("\x1f ~\x7f\x80").endswith("|. ~...|"), "what can be read of it is from blank to tilde"
+    assert "\n".join(hex_rows("")) == ""
+    assert "\n".join(hex_rows("\x1f ~\x7f\x80")).endswith("|. ~...|"), "what can be read of it is from blank to tilde"
 
 
 def test_open_ones_are_in_order_of_risk_then_age() -> None:

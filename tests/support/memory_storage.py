@@ -1,4 +1,4 @@
-"""Storage in memory: for tests, what-if runs and simulations that need no disk."""
+"""Storage in memory, for tests that need no disk."""
 
 from __future__ import annotations
 
