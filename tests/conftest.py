@@ -24,8 +24,8 @@ from pmagent.contracts.kernel import KernelObserved, SurfaceReading
 from pmagent.service import liveness
 from pmagent.workspace.trust import accept
 from tests.support import own_state
-from tests.support.cases import on_loop
 from tests.support.bugs import bugs
+from tests.support.cases import on_loop
 from tests.support.effort import FULL, NIGHT, by_night, costly, examples, named_by_night
 
 if TYPE_CHECKING:

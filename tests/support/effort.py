@@ -1,5 +1,5 @@
-"""How much is tried. ``make test`` takes four minutes: it tries a share of the examples, seeds and kills, and leaves out
-the tests that tests/costly.txt and tests/night.txt name. ``make full`` runs those of tests/costly.txt, too; ``make
+"""How much is tried. ``make test`` takes four minutes: it tries a share of the examples, seeds and kills, and leaves
+out the tests that tests/costly.txt and tests/night.txt name. ``make full`` runs those of tests/costly.txt, too; ``make
 night`` tries everything. The share is the same in each run: a run that fails can be repeated.
 """
 
