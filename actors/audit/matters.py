@@ -38,7 +38,9 @@ class Matter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     goals: tuple[str, ...] = ()
     flaws: tuple[str, ...] = ()
     words: frozenset[str] = frozenset()
+    against: frozenset[str] = frozenset()
     denial: bool = False
+    near: bool = False
 
     @property
     def pattern(self) -> re.Pattern[str]:
@@ -88,7 +90,8 @@ def _read() -> tuple[Matter, ...]:
     for row in _FILE["matter"]:
         unknown = {*row.get("goals", ()), *row.get("flaws", ())} - set(GOALS)
         assert not unknown, f"matters.toml: {row['id']} names no goal: {unknown}"
-        found.append(Matter(**{**row, "words": frozenset(map(term, row.get("words", "").split()))}))
+        listed = {name: frozenset(map(term, row.get(name, "").split())) for name in ("words", "against")}
+        found.append(Matter(**{**row, **listed}))
     return tuple(found)
 
 
@@ -97,6 +100,10 @@ MOODS: Final = Patterns(_FILE["moods"])
 """Patterns of sentences that do not just say that something is so; ``aside`` is of headings."""
 REASONS: Final = Patterns(_FILE["reasons"])
 """How a sentence explains."""
+PLAIN: Final = frozenset(map(term, _FILE["plain"]["words"].split()))
+"""Words of which no code has to know for a sentence with them to be true."""
+STOP: Final = frozenset(map(term, _FILE["plain"]["stop"].split()))
+"""Words that say nothing."""
 PRODUCTS: Final = frozenset(_FILE["products"]["names"].split())
 """Names of others in lower case."""
 FAMILIAR: Final = frozenset(_FILE["products"]["familiar"].split())

@@ -12,6 +12,7 @@ import msgspec
 from pmagent.actors.audit.detectors.code.connected import Connection, counted
 from pmagent.actors.audit.detectors.code.history import history_findings
 from pmagent.actors.audit.detectors.code.parse import is_python, role_of
+from pmagent.actors.audit.detectors.code.passages import PassageReader
 from pmagent.actors.audit.detectors.code.personas import PersonaReader
 from pmagent.actors.audit.detectors.code.project import ProjectReader, Read, project_findings
 from pmagent.actors.audit.detectors.code.reach import ReachReader
@@ -25,6 +26,7 @@ from pmagent.contracts.audit_facts import (
     CONTENT_CHARS_MAX,
     FINDINGS_MAX,
     CodeGraph,
+    CodePassage,
     Fact,
     Finding,
     History,
@@ -69,6 +71,7 @@ class CodeFacts(Fact, frozen=True, kw_only=True):
     unparsed: list[Unparsed]
     words: str = ""
     idle_words: str = ""
+    passages: list[CodePassage] = []
 
 
 class CodeReader:
@@ -81,6 +84,7 @@ class CodeReader:
         self._personas = PersonaReader()
         self._project = ProjectReader()
         self._reach = ReachReader()
+        self._passages = PassageReader()
         self._state = StateReader()
         self._table = TableReader()
         self._detectors: tuple[Detector, ...] = (
@@ -104,6 +108,7 @@ class CodeReader:
         for detector in self._detectors:
             detector.take(source)
         self._reach.take(source)
+        self._passages.take(source)
         release(source)
 
     def refuse(self, unparsed: Unparsed) -> None:
@@ -118,11 +123,14 @@ class CodeReader:
 
     def join(self, later: CodeReader) -> None:
         """Add what was taken by another reader: files that stand behind this one's in the order of the paths."""
-        for mine, theirs in zip((*self._detectors, self._reach), (*later._detectors, later._reach), strict=True):
+        for mine, theirs in zip(self._readers(), later._readers(), strict=True):
             _joined(mine, theirs)
         _joined(self._examined, later._examined)
         for unparsed in later._unparsed:
             self._note(unparsed)
+
+    def _readers(self) -> tuple[object, ...]:
+        return (*self._detectors, self._reach, self._passages)
 
     def facts(self, files: Sequence[str], read: Read, history: History) -> CodeFacts:
         """All facts that were found. ``files`` are the repository's paths, ``read`` gives the content of one."""
@@ -139,7 +147,8 @@ class CodeReader:
         for detector in self._detectors:
             for name, count in detector.examined.items():
                 examined[name] = max(examined.get(name, 0), count)
-        words, idle_words = _spoken(self._reach, files, read)
+        others = _others(files, read)
+        words, idle_words = _spoken(self._reach, files, others)
         facts = CodeFacts(
             examined=dict(sorted(examined.items())), graphs=self._graphs.graphs()[:GRAPHS_MAX],
             findings=[finding for goal in sorted(found) for finding in kept(found[goal])],
@@ -147,7 +156,8 @@ class CodeReader:
             terms=[], unparsed=self._unparsed,
         )
         kept_short = msgspec.convert(storable(msgspec.to_builtins(facts)), CodeFacts)
-        return msgspec.structs.replace(kept_short, words=words, idle_words=idle_words)
+        return msgspec.structs.replace(kept_short, words=words, idle_words=idle_words,
+                                       passages=self._passages.told(self._reach.reached, others.items()))
 
 
 def _joined(one: Any, later: Any) -> Any:
@@ -174,16 +184,21 @@ def kept(found: list[Finding]) -> list[Finding]:
     return sorted(found, key=lambda finding: (not finding.reached, _RANK[role_of(finding.path)]))[:FINDINGS_MAX]
 
 
-def _spoken(reach: ReachReader, files: Sequence[str], read: Read) -> tuple[str, str]:
+def _others(files: Sequence[str], read: Read) -> dict[str, str]:
+    """The texts of templates, scripts and settings, by path; of so many as are read."""
+    paths = [path for path in files if _OF_OTHERS.search(path) and not _LOCKED.search(path)][: OTHERS_MAX + 1]
+    return {path: _without_dependencies((read(path) or b"")[:OTHER_BYTES].decode("utf-8", "replace")) for path in paths}
+
+
+def _spoken(reach: ReachReader, files: Sequence[str], others: Mapping[str, str]) -> tuple[str, str]:
     """``words`` and ``idle_words`` of a survey."""
     from pmagent.actors.audit.matters import terms  # loads the OA's word lists; processes that read no code need none
 
-    others = [path for path in files if _OF_OTHERS.search(path) and not _LOCKED.search(path)]
     if len(others) > OTHERS_MAX:
         return "", ""
     said, idle = reach.spoken()
-    for path in others:
-        said.update(_NAME.findall(_without_dependencies((read(path) or b"")[:OTHER_BYTES].decode("utf-8", "replace"))))
+    for text in others.values():
+        said.update(_NAME.findall(text))
     said.update(part for path in files for part in _NAME.findall(path))
     used: set[str] = set()
     names = sorted(said)

@@ -22,12 +22,14 @@ from pmagent.actors.audit.matters import (
     MOODS,
     NAME,
     NUMBER,
+    PLAIN,
     PRODUCT,
     PRODUCTS,
     SIGNS,
     TOLD,
     UNITS,
     WRITTEN,
+    term,
 )
 from pmagent.actors.audit.sources.pdf.assertion import aside, asserted, explains, instructs, tells
 from pmagent.actors.audit.sources.pdf.layout import Paragraph
@@ -36,8 +38,8 @@ from pmagent.contracts.audit_facts import Finding
 
 EACH_MAX: Final = 5
 """So many statements are kept of each matter."""
-MANY_MAX: Final = 60
-"""And so many of names, of numbers, and of explanations."""
+MANY_MAX: Final = 200
+"""And so many of names, of numbers, of explanations, and of what is told besides."""
 IN_SENTENCE_MAX: Final = 40
 """So many words of a sentence are looked at for each kind of claim."""
 TEXT_CHARS: Final = 400
@@ -52,6 +54,8 @@ _CAMEL: Final = re.compile(r"[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]+)+$")
 _SNAKE: Final = re.compile(r"_*[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+$")
 _CAPITAL: Final = re.compile(r"(?<=[a-z,] )(?:[A-Z][\w.-]*[a-z0-9]|[a-z]{2,}[A-Z]\w*|[A-Z]{5,})(?:[\u2019'](?=s\b))?")
 _WORD: Final = re.compile(r"(?<![\w./-])[A-Za-z][\w-]*(?!/)")
+_PLAINLY: Final = re.compile(r"(?<![\w./`@-])(?:(?<=\A)[A-Z])?[a-z]{3,}(?![\w/`@(]|\.\w)")
+"""A word that is no name."""
 _TITLED: Final = re.compile(r"[\s-]+[A-Z][a-z]")
 """A row of capitals is a title."""
 _ADDRESS: Final = re.compile(r"\b\w+://\S+|\bwww\.\S+|\S+@\S+")
@@ -95,7 +99,7 @@ def statements(passages: Iterable[Paragraph]) -> tuple[list[Finding], int]:
             sentence = _ADDRESS.sub(lambda found: " " * len(found.group()), written)
             codes = [(begin - place, end - place) for begin, end in passage.codes]
             full = {goal for goal in MATTERS if len(kept.get(goal, ())) >= EACH_MAX}
-            told = [] if beside else claimed(sentence, codes, full) or _told(sentence)
+            told = [] if beside else [*claimed(sentence, codes, full), *_told(sentence)]
             telling += not beside and tells(sentence)
             if not planned and explains(sentence):
                 told.append(Said(EXPLAINED, passage.heading[:TEXT_CHARS]))
@@ -129,10 +133,21 @@ def claimed(sentence: str, codes: Iterable[tuple[int, int]] = (), full: Containe
     return [*found, *_names(sentence, list(codes)), *_products(sentence), *_numbers(sentence)]
 
 
-def _told(sentence: str) -> list[Said]:
-    """That something does something, of a sentence that claims nothing that is known by its words."""
-    whole = tells(sentence) and not instructs(sentence) and asserted(sentence, len(sentence), len(sentence))
-    return [Said(TOLD)] if whole else []
+def _told(sentence: str) -> Iterator[Said]:
+    """That something does something now: the words for what does not go without saying."""
+    if tells(sentence) and not instructs(sentence):
+        ends = [*(one.start() for one in re.finditer("[,;:]", sentence)), len(sentence)]
+        if any(asserted(sentence, end, end) for end in ends):
+            yield Said(TOLD, " ".join(_concrete(sentence)))
+
+
+def _concrete(sentence: str) -> Iterator[str]:
+    if SIGNS["narrated"].search(sentence) or not SIGNS["acts"].search(sentence):
+        return
+    for one in _some(_PLAINLY, sentence):
+        word = one.group().lower()
+        if word not in STOP_WORDS and term(word) not in PLAIN and asserted(sentence, *one.span()):
+            yield word
 
 
 def _some(pattern: re.Pattern[str], sentence: str) -> Iterator[re.Match[str]]:
@@ -187,7 +202,7 @@ def _numbers(sentence: str) -> Iterator[Said]:
         if unit and unit not in UNITS and not SIGNS["setting"].search(before):
             continue
         value = float(WRITTEN.get(number.lower(), 0) or number.replace(",", ""))
-        factors = UNITS.get(unit, [1]) if unit else [1, 100]
+        factors = UNITS.get(unit, [1])
         told = value > _CHANCE or value % 1 or (len(factors) > 1 and value >= 1)
         if MOODS["wished"].search(sentence[: one.start()]):
             continue

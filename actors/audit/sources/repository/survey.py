@@ -28,7 +28,7 @@ PROCESSES_MAX: Final = 8
 
 _CHILD: Final = "pmagent.actors.audit.sources.repository.survey_child"
 _decoder: Final = msgspec.json.Decoder(Answer)  # made where there is one thread: surveys are read in several
-_PARTS: Final = ("files", "findings", "functions", "graphs", "terms", "unparsed")
+_PARTS: Final = ("files", "findings", "functions", "graphs", "terms", "unparsed", "passages")
 
 
 def survey_repository(
@@ -114,6 +114,7 @@ def _survey(clone: Clone, past: History, listed: Tree, answer: Answer) -> RepoSu
         functions=answer.functions,
         words=code.words,
         idle_words=code.idle_words,
+        passages=code.passages,
     )
 
 
