@@ -12,7 +12,7 @@ import re
 import tomllib
 from collections.abc import Iterable
 from importlib.resources import files
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
@@ -39,6 +39,8 @@ class Matter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     flaws: tuple[str, ...] = ()
     words: frozenset[str] = frozenset()
     against: frozenset[str] = frozenset()
+    each: frozenset[str] = frozenset()
+    scope: Literal["", "home", "tests"] = ""
     denial: bool = False
     near: bool = False
 
@@ -90,7 +92,7 @@ def _read() -> tuple[Matter, ...]:
     for row in _FILE["matter"]:
         unknown = {*row.get("goals", ()), *row.get("flaws", ())} - set(GOALS)
         assert not unknown, f"matters.toml: {row['id']} names no goal: {unknown}"
-        listed = {name: frozenset(map(term, row.get(name, "").split())) for name in ("words", "against")}
+        listed = {name: frozenset(map(term, row.get(name, "").split())) for name in ("words", "against", "each")}
         found.append(Matter(**{**row, **listed}))
     return tuple(found)
 
@@ -106,6 +108,8 @@ STOP: Final = frozenset(map(term, _FILE["plain"]["stop"].split()))
 """Words that say nothing."""
 PRODUCTS: Final = frozenset(_FILE["products"]["names"].split())
 """Names of others in lower case."""
+LANGUAGES: Final = {name: frozenset((term(name), *map(term, codes.split()))) for name, codes in _FILE["languages"].items()}
+"""Languages of people, with the words of code for them."""
 FAMILIAR: Final = frozenset(_FILE["products"]["familiar"].split())
 """Names that a program need not name to do what is said with them."""
 SIGNS: Final = Patterns(_FILE["signs"])

@@ -8,7 +8,7 @@ from typing import Final, Literal, NamedTuple
 
 from pmagent.actors.audit.detectors.evidence.passages import Passages
 from pmagent.actors.audit.detectors.evidence.repo import absence, absence_of
-from pmagent.actors.audit.matters import MATTERS, MOODS, NAME, NUMBER, PRODUCT, TOLD, Matter, term, terms
+from pmagent.actors.audit.matters import LANGUAGES, MATTERS, MOODS, NAME, NUMBER, PRODUCT, STOP, TOLD, Matter, term, terms
 from pmagent.actors.audit.occasions import no_occasion
 from pmagent.actors.oa.reasoning.rules.vocabulary import stem, words
 from pmagent.contracts.audit_facts import Finding, RepoSurvey
@@ -33,6 +33,8 @@ _COUNTS: Final = re.compile(
     r"|rejected|acts?|repeated|regenerated|re-?(?:evaluat|judg|scor)ed)\b", re.IGNORECASE,
 )  # fmt: skip
 """A sentence with one of these says that something has an effect."""
+_CONDITION: Final = r"\b(?:after|when|once|if|until|unless|more\s+than|at\s+most|up\s+to|below|above)"
+"""Words before a value on which something depends."""
 _RECORDED: Final = re.compile(r"\b(?:computed|calculated|recorded|stored|noted)\b", re.IGNORECASE)
 """Words about a value that nothing uses which are true all the same."""
 _ANY: Final = frozenset((
@@ -84,6 +86,8 @@ class Facts:
                 self._found.setdefault(one.goal, one)
         self._there = {one.goal for one in survey.findings}
         self._passages = Passages(survey, self._used)
+        keys = [one for one in survey.findings if one.goal in ("state.undeclared", "graph.broken_route") and one.reached]
+        self._undeclared = [(key, one) for one in keys for key in re.findall(r"'(\w+)'", one.text)]
         self._dead = [one for one in survey.findings if one.goal == "repo.idle"]
         wasted = [one for one in survey.findings if one.goal == "outcome.unused"]
         self._lost = [one for one in wasted if one.reached]
@@ -133,6 +137,10 @@ class Facts:
     def _of_lost(self, statement: Finding) -> Checked | None:
         """A sentence that says of a result that it counts, or that all of it is kept, where it is lost."""
         said = set(_plain(statement.text))
+        for key, one in self._undeclared:
+            parts = [part for part in _plain(key) if part not in STOP]
+            if parts and re.search(rf"{_CONDITION}\s+(?:[\w-]+\s+){{0,3}}{re.escape(parts[0])}", statement.text, re.IGNORECASE):
+                return _denied(statement, f"{one.text.partition(chr(10))[0]}, {_place(one)}")
         for one in self._lost:
             name = one.text.partition(" ")[0]
             names = {part for part in _plain(name) if len(part) > _TITLE_WORD} if name not in _ANY else set()
@@ -144,6 +152,13 @@ class Facts:
         return None
 
     def _matter(self, statement: Finding, matter: Matter) -> Checked:
+        if matter.scope:
+            lost = self._passages.untested if matter.scope == "tests" else self._passages.elsewhere
+            why = lost(statement.text, matter.words)
+            return _denied(statement, why, self._sure) if why else _open(statement)
+        bare = self._passages.without(matter.each, matter.words) if _OF_ALL.search(statement.text) else None
+        if bare is not None:
+            return _denied(statement, f"not so in {bare.name} at {bare.path}:{bare.line}", self._sure)
         for goal in matter.flaws:
             if goal in self._found and self._found[goal].confidence >= LOOKED_UP and self._is_near(statement, goal, matter):
                 return _denied(statement, f"{goal} at {_place(self._found[goal])}", 0.8)
@@ -208,6 +223,10 @@ class Facts:
         return _denied(statement, "no code has this name", self._sure) if invented else _open(statement)
 
     def _product(self, statement: Finding) -> Checked:
+        called = LANGUAGES.get(statement.path.lower())
+        if called is not None:
+            return _open(statement) if not self._passages or called & self._passages.known else _denied(
+                statement, "nothing here knows this language", self._sure)
         plain = "".join(letter for letter in statement.path.lower() if letter.isalnum())
         declared = self._idle if _DECLARES.search(statement.text) else set()
         if term(statement.path) in self._used | declared or any(one.startswith(plain[:9]) for one in self._used):

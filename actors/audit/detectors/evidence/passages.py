@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Container, Sequence, Set
 from typing import Final, NamedTuple
 
 from pmagent.actors.audit.matters import PLAIN, STOP, term, terms
@@ -48,6 +48,7 @@ class Passages:
         self.known = {word for one in places if one.passage.reached or one.passage.test for word in one.words | one.said}
         self.known |= terms(re.findall(r"[A-Za-z]+", " ".join(survey.files)))
         self.tested = {word for one in self._tests for word in one.words | one.said}
+        self._tested_kinds = {word[:_BEGINNING] for word in self.tested if len(word) >= _BEGINNING}
         self._kinds = {word[:_BEGINNING] for word in self.known if len(word) >= _BEGINNING}
 
     def __bool__(self) -> bool:
@@ -58,7 +59,7 @@ class Passages:
         code; "": none."""
         lost = [one for one in said if term(one) not in self.known and term(one)[:_BEGINNING] not in self._kinds]
         met = terms(_WORD.findall(sentence)) & self.known - STOP
-        return lost[0] if lost and len(met) >= MET_MIN + (len(lost) == len(said)) else ""
+        return lost[0] if lost and len(met) >= MET_MIN else ""
 
     def home(self, sentence: str) -> CodePassage | None:
         """The function to which a sentence belongs, where nothing reaches it, clearly."""
@@ -71,6 +72,29 @@ class Passages:
             return None
         others = max((self._weight(one, said) for one in self._places if one.passage.reached), default=0.0)
         return idle.passage if self._weight(idle, said) > CLEARLY * others else None
+
+    def untested(self, sentence: str, passing: Set[str]) -> str:
+        """The words of a sentence about tests that no test has, where these are half of them; "": fewer."""
+        said = [one for one in dict.fromkeys(re.findall(r"(?!test)[A-Za-z_]\w{2,}", sentence)) if term(one) not in STOP | passing]
+        lost = [one for one in said if term(one) not in self.tested and term(one)[:_BEGINNING] not in self._tested_kinds]
+        return f"no test knows of {lost[0]}" if self._tests and lost and 2 * len(lost) >= len(said) else ""
+
+    def elsewhere(self, sentence: str, wanted: Set[str]) -> str:
+        """Where none of the wanted words is in the functions to which the sentence belongs, nor in those that they
+        name: which functions these are. "": it is there, or nobody knows where the sentence belongs."""
+        said = terms(_WORD.findall(sentence)) - STOP - wanted
+        runs = [one for one in self._places if one.passage.reached and one.passage.name[:1].islower()]
+        most = max((self._weight(one, said) for one in runs), default=0.0)
+        homes = [one for one in runs if self._weight(one, said) == most and len(said & one.words) >= WORDS_MIN]
+        near = [one for one in runs if any(term(one.passage.name) in home.words for home in homes)]
+        if not homes or any(one.words & wanted for one in (*homes, *near)):
+            return ""
+        return f"not so in {homes[0].passage.name} at {homes[0].passage.path}:{homes[0].passage.line}"
+
+    def without(self, each: Set[str], wanted: Set[str]) -> CodePassage | None:
+        """The first function that has one of ``each`` and none of the wanted words."""
+        runs = (one for one in self._places if one.passage.reached and one.passage.name[:1].islower())
+        return next((one.passage for one in runs if one.words & each and not one.words & wanted), None)
 
     def about(self, sentence: str, finding: Finding) -> bool:
         """Whether a sentence speaks of the passage in which something was found: they share a rare word, or two."""

@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 from pmagent.actors.audit.matters import (
     EXPLAINED,
     FAMILIAR,
+    LANGUAGES,
     MATTERS,
     MOODS,
     NAME,
@@ -58,6 +59,7 @@ _PLAINLY: Final = re.compile(r"(?<![\w./`@-])(?:(?<=\A)[A-Z])?[a-z]{3,}(?![\w/`@
 """A word that is no name."""
 _TITLED: Final = re.compile(r"[\s-]+[A-Z][a-z]")
 """A row of capitals is a title."""
+_LANGUAGE: Final = re.compile(rf"(?:\b(?:in|into|from|to|and|or)|,)\s+({'|'.join(LANGUAGES)})\b(?!\s+[a-z])", re.IGNORECASE)
 _ADDRESS: Final = re.compile(r"\b\w+://\S+|\bwww\.\S+|\S+@\S+")
 _ENDINGS: Final = listed("py md txt json toml yaml yml cfg ini html csv pdf js ts sh lock db sql xml png svg log")
 _NUMBER: Final = re.compile(
@@ -138,12 +140,15 @@ def _told(sentence: str) -> Iterator[Said]:
     if tells(sentence) and not instructs(sentence):
         ends = [*(one.start() for one in re.finditer("[,;:]", sentence)), len(sentence)]
         if any(asserted(sentence, end, end) for end in ends):
-            yield Said(TOLD, " ".join(_concrete(sentence)))
+            yield Said(TOLD, " ".join(_concrete(sentence) if _acts(sentence) else ()))
+
+
+def _acts(sentence: str) -> bool:
+    """Whether a sentence tells of what is done now, and no story."""
+    return bool(SIGNS["acts"].search(sentence)) and not SIGNS["narrated"].search(sentence)
 
 
 def _concrete(sentence: str) -> Iterator[str]:
-    if SIGNS["narrated"].search(sentence) or not SIGNS["acts"].search(sentence):
-        return
     for one in _some(_PLAINLY, sentence):
         word = one.group().lower()
         if word not in STOP_WORDS and term(word) not in PLAIN and asserted(sentence, *one.span()):
@@ -183,6 +188,9 @@ def _products(sentence: str) -> Iterator[Said]:
     for one in _WORD.finditer(sentence):
         if one.group().lower() in PRODUCTS and asserted(sentence, *one.span()):
             yield Said(PRODUCT, one.group())
+    for one in _some(_LANGUAGE, sentence):
+        if _acts(sentence) and asserted(sentence, *one.span()):
+            yield Said(PRODUCT, one[1])
     for one in _some(_CAPITAL, sentence):
         name = one.group().rstrip(".'\u2019")
         named = name in FAMILIAR or keyword.iskeyword(name) or _TITLED.match(sentence, one.end())
