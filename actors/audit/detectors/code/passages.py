@@ -1,32 +1,35 @@
-"""The passages of a repository's code, each with all the words that stand in it, so that what a report says can be
-looked for in one place: functions, classes, what is left of each file, and settings and templates whole; pure."""
+"""The passages of a repository's code, each with the words that stand in it, so that what a report says can be looked
+for in one place: functions, classes, what is left of each file, and settings and templates whole; pure."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from pmagent.actors.audit.detectors.code.bound import Function
+from pmagent.actors.audit.detectors.code.names import parameters
 from pmagent.actors.audit.detectors.code.scopes import Module, module_of
 from pmagent.actors.audit.detectors.code.source import Role, Source
 from pmagent.contracts.audit_facts import CodePassage
 
 PASSAGES_MAX: Final = 3_000
-"""Of code in more passages than this none is told."""
+"""Of code in more passages than this none is told, only the words of all."""
 TEXT_MAX: Final = 1_500_000
 """And of code with more characters."""
+WORDS_MAX: Final = 30_000
 _WORD: Final = re.compile(r"[A-Za-z_]\w*|\d+(?:\.\d+)?")
 
 
 class Passage(NamedTuple):
-    """A function, a class without its methods, or a file without both (``name``: ""): the ``names`` and numbers that
-    its code has, and all other words of its ``text``: those of comments and long texts."""
+    """A function, a class without its methods, or a file without both (``name``: ""; ``line``: 0): the ``names`` and
+    numbers that its code has, and its ``text``, with the words of comments and long texts."""
 
     path: str
     line: int
     name: str
+    outer: str
     role: Role
     names: frozenset[str]
     text: str
@@ -42,26 +45,36 @@ class PassageReader:
     def take(self, source: Source) -> None:
         """Cut a file into its passages."""
         module = module_of(source)
-        if module is not None and self._size <= TEXT_MAX and len(self._passages) <= PASSAGES_MAX:
+        if module is not None:
             self._size += len(source.text)
-            self._passages += _cut(module)
+            with_text = self._size <= TEXT_MAX
+            self._passages += [one if with_text else one._replace(text="") for one in _cut(module)]
 
-    def told(self, reached: Callable[[str, int], bool], others: Iterable[tuple[str, str]]) -> list[CodePassage]:
-        """All passages; none where there are too many. ``others``: path and text of files that are no Python."""
-        from pmagent.actors.audit.matters import terms  # loads the OA's word lists, as in ``survey``
+    def told(
+        self, runs: Callable[[str, int, Sequence[str]], bool], others: Mapping[str, str], files: Sequence[str]
+    ) -> tuple[str, str, list[CodePassage]]:
+        """``words``, ``idle_words`` and ``passages`` of a survey. ``runs``: whether what stands at a path and line,
+        under these names, can run; ``others``: the texts of files that are no Python, by path."""
+        from pmagent.actors.audit.matters import terms  # loads the OA's word lists: who reads no code needs none
 
-        if self._size > TEXT_MAX or len(self._passages) > PASSAGES_MAX:
-            return []
-        found = []
-        of_files = (Passage(path, 0, "", "code", frozenset(_WORD.findall(text)), "") for path, text in others)
-        for one in (*self._passages, *of_files):
-            names = terms(one.names)
-            found.append(CodePassage(
-                path=one.path, line=one.line, name=one.name, words=" ".join(sorted(names)),
-                said=" ".join(sorted(terms(_WORD.findall(one.text)) - names)), test=one.role == "test",
-                reached=one.role != "test" and reached(one.path, one.line),
-            ))  # fmt: skip
-        return found
+        read = [*self._passages, *(_whole(path, text) for path, text in others.items())]
+        reached = [one.role != "test" and runs(one.path, one.line, (one.name, one.outer)) for one in read]
+        code = [terms(one.names) for one in read]
+        used = set().union(*(words for words, runs_ in zip(code, reached, strict=True) if runs_))
+        used |= terms(part for path in files for part in _WORD.findall(path))
+        shown = zip(read, code, reached, strict=True)
+        idle = set().union(*(words for one, words, runs_ in shown if not runs_ and one.role != "test")) - used
+        spoken = (used, idle) if len(used) + len(idle) <= WORDS_MAX else (set[str](), set[str]())
+        told = zip(read, code, reached, strict=True) if len(read) <= PASSAGES_MAX and self._size <= TEXT_MAX else ()
+        found = [CodePassage(
+            path=one.path, line=one.line, name=one.name, words=" ".join(sorted(words)),
+            said=" ".join(sorted(terms(_WORD.findall(one.text)) - words)), reached=runs_, test=one.role == "test",
+        ) for one, words, runs_ in told]  # fmt: skip
+        return " ".join(sorted(spoken[0])), " ".join(sorted(spoken[1])), found
+
+
+def _whole(path: str, text: str) -> Passage:
+    return Passage(path, 0, "", "", "code", frozenset(_WORD.findall(text)), "")
 
 
 def _cut(module: Module) -> Iterator[Passage]:
@@ -70,14 +83,14 @@ def _cut(module: Module) -> Iterator[Passage]:
     blocks = [(node, site) for node, site in (*module.functions(), *module.classes())]
     for node, site in sorted(blocks, key=lambda one: -one[0].lineno):
         first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
-        own = [at for at in range(first, (node.end_lineno or first) + 1) if at not in taken]
+        own = [at for at in range(first, min(node.end_lineno or first, len(lines)) + 1) if at not in taken]
         taken.update(own)
-        text = "\n".join(lines[at - 1] for at in own if at <= len(lines))
-        around = site.scope.node
-        outer = around.name if isinstance(around, ast.ClassDef) else ""
-        yield Passage(path, node.lineno, node.name, role, _names(module, node) | {node.name, outer}, text)
+        text = "\n".join(lines[at - 1] for at in own)
+        outer = site.scope.node.name if isinstance(site.scope.node, ast.ClassDef) else ""
+        yield Passage(path, node.lineno, node.name, outer, role, _names(module, node) | {node.name, outer}, text)
     rest = "\n".join(text for at, text in enumerate(lines, 1) if at not in taken)
-    yield Passage(path, 0, "", role, _names(module, module.tree), rest)
+    imported = {part for name in module.imported for part in name.split(".")}
+    yield Passage(path, 0, "", "", role, _names(module, module.tree) | imported, rest)
 
 
 def _names(module: Module, node: ast.AST) -> frozenset[str]:
@@ -85,4 +98,5 @@ def _names(module: Module, node: ast.AST) -> frozenset[str]:
         fields = [ast.unparse(one) for one in node.body if not isinstance(one, Function | ast.ClassDef | ast.Expr)]
         return frozenset(name for field in (*fields, *map(ast.unparse, node.bases)) for name in _WORD.findall(field))
     heard = module.mentions[node]
-    return frozenset(heard.names | heard.read | heard.said | heard.attributes)
+    given = [one.arg for one in parameters(node)] if isinstance(node, Function) else []
+    return frozenset(heard.names | heard.read | heard.said | heard.attributes).union(given)

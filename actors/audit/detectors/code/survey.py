@@ -43,9 +43,6 @@ GRAPHS_MAX: Final = 100
 OTHERS_MAX: Final = 400
 """Of a repository with more templates, scripts and settings than this, its words are not counted."""
 OTHER_BYTES: Final = 200_000
-WORDS_MAX: Final = 30_000
-_TAKEN: Final = 4_000
-"""So many names are taken at once, to see when there are too many words."""
 _OF_OTHERS: Final = _LISTS.pattern("of_others")
 _DEPENDING: Final = re.compile(
     r"^\s*(?:[\w-]*dependencies|requires|dev|test|\w+)\s*=\s*\[[^\]\[]*(?:\[[^\]]*\][^\]\[]*)*[<>=~][^\]\[]*(?:\[[^\]]*\][^\]\[]*)*\]",
@@ -53,7 +50,6 @@ _DEPENDING: Final = re.compile(
 )
 """A list of versions in a settings file."""
 _LOCKED: Final = re.compile(r"(?:^|/)(?:[\w-]*lock[\w-]*\.\w+|node_modules/.*)$")
-_NAME: Final = re.compile(r"[A-Za-z_]\w*|\d+(?:\.\d+)?")
 
 _RANK: Final[Mapping[Role, int]] = {"code": 0, "example": 1, "test": 2}
 
@@ -148,7 +144,7 @@ class CodeReader:
             for name, count in detector.examined.items():
                 examined[name] = max(examined.get(name, 0), count)
         others = _others(files, read)
-        words, idle_words = _spoken(self._reach, files, others)
+        told = self._passages.told(self._reach.runs, others, files) if len(others) <= OTHERS_MAX else ("", "", [])
         facts = CodeFacts(
             examined=dict(sorted(examined.items())), graphs=self._graphs.graphs()[:GRAPHS_MAX],
             findings=[finding for goal in sorted(found) for finding in kept(found[goal])],
@@ -156,8 +152,7 @@ class CodeReader:
             terms=[], unparsed=self._unparsed,
         )
         kept_short = msgspec.convert(storable(msgspec.to_builtins(facts)), CodeFacts)
-        return msgspec.structs.replace(kept_short, words=words, idle_words=idle_words,
-                                       passages=self._passages.told(self._reach.reached, others.items()))
+        return msgspec.structs.replace(kept_short, words=told[0], idle_words=told[1], passages=told[2])
 
 
 def _joined(one: Any, later: Any) -> Any:
@@ -185,31 +180,9 @@ def kept(found: list[Finding]) -> list[Finding]:
 
 
 def _others(files: Sequence[str], read: Read) -> dict[str, str]:
-    """The texts of templates, scripts and settings, by path; of so many as are read."""
+    """The texts of templates, scripts and settings, by path: one more than ``OTHERS_MAX`` at most."""
     paths = [path for path in files if _OF_OTHERS.search(path) and not _LOCKED.search(path)][: OTHERS_MAX + 1]
     return {path: _without_dependencies((read(path) or b"")[:OTHER_BYTES].decode("utf-8", "replace")) for path in paths}
-
-
-def _spoken(reach: ReachReader, files: Sequence[str], others: Mapping[str, str]) -> tuple[str, str]:
-    """``words`` and ``idle_words`` of a survey."""
-    from pmagent.actors.audit.matters import terms  # loads the OA's word lists; processes that read no code need none
-
-    if len(others) > OTHERS_MAX:
-        return "", ""
-    said, idle = reach.spoken()
-    for text in others.values():
-        said.update(_NAME.findall(text))
-    said.update(part for path in files for part in _NAME.findall(path))
-    used: set[str] = set()
-    names = sorted(said)
-    for start in range(0, len(names), _TAKEN):
-        used |= terms(names[start : start + _TAKEN])
-        if len(used) > WORDS_MAX:
-            return "", ""
-    apart = terms(idle) - used
-    if len(used) + len(apart) > WORDS_MAX:
-        return "", ""
-    return " ".join(sorted(used)), " ".join(sorted(apart))
 
 
 def _without_dependencies(text: str) -> str:

@@ -116,7 +116,7 @@ class Facts:
         """A sentence that belongs to code which nothing reaches, or speaks of what the repository does not know."""
         if not self._passages or not statement.path or _CANDID.search(statement.text):
             return _open(statement)
-        home = None if _DECLARES.search(statement.text) else self._passages.home(statement.text)
+        home = None if _DECLARES.search(statement.text) else self._passages.idle(statement.text)
         if home is not None:
             place = f"{home.path}:{home.line}"
             return _denied(statement, f"nothing reaches {home.name} at {place}", self._sure)
@@ -152,13 +152,16 @@ class Facts:
         return None
 
     def _matter(self, statement: Finding, matter: Matter) -> Checked:
-        if matter.scope:
-            lost = self._passages.untested if matter.scope == "tests" else self._passages.elsewhere
-            why = lost(statement.text, matter.words)
-            return _denied(statement, why, self._sure) if why else _open(statement)
-        bare = self._passages.without(matter.each, matter.words) if _OF_ALL.search(statement.text) else None
+        if matter.scope == "tests":
+            lost = self._passages.untested(statement.text, matter.words)
+            return _denied(statement, f"no test knows of {lost}", self._sure) if lost else _open(statement)
+        bare = self._passages.elsewhere(statement.text, matter.words) if matter.scope == "home" else None
+        if matter.each and _OF_ALL.search(statement.text):
+            bare = self._passages.without(matter.each, matter.words)
         if bare is not None:
             return _denied(statement, f"not so in {bare.name} at {bare.path}:{bare.line}", self._sure)
+        if matter.scope:
+            return _open(statement)
         for goal in matter.flaws:
             if goal in self._found and self._found[goal].confidence >= LOOKED_UP and self._is_near(statement, goal, matter):
                 return _denied(statement, f"{goal} at {_place(self._found[goal])}", 0.8)
@@ -225,7 +228,7 @@ class Facts:
     def _product(self, statement: Finding) -> Checked:
         called = LANGUAGES.get(statement.path.lower())
         if called is not None:
-            return _open(statement) if not self._passages or called & self._passages.known else _denied(
+            return _open(statement) if not self._passages or called & self._passages.known.words else _denied(
                 statement, "nothing here knows this language", self._sure)
         plain = "".join(letter for letter in statement.path.lower() if letter.isalnum())
         declared = self._idle if _DECLARES.search(statement.text) else set()

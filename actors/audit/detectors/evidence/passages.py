@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Container, Sequence, Set
+from collections.abc import Container, Iterable, Sequence, Set
 from typing import Final, NamedTuple
 
 from pmagent.actors.audit.matters import PLAIN, STOP, term, terms
@@ -17,39 +17,48 @@ from pmagent.contracts.audit_facts import CodePassage, Finding, RepoSurvey
 
 CLEARLY: Final = 1.15
 """A passage fits a sentence better than another one where it weighs so many times as much."""
-WORDS_MIN: Final = 2
-"""A sentence belongs to a passage with which it shares so many words."""
+SHARED_MIN: Final = 2
+"""A sentence is about a passage, or this code, with which it shares so many words."""
 _BEGINNING: Final = 5
-"""Words that begin with so many letters of another one are of its kind: ``authenticate``, ``authentication``."""
+"""Words with so many first letters in common are of one kind: ``authenticate``, ``authentication``."""
 _SAID: Final = 0.7
-"""What a word of a comment weighs, and a plain one, next to a word of code."""
-MET_MIN: Final = 2
-"""A sentence is about this code where that has so many words of it; one more where it has none of its rare words."""
+"""What a word of a comment weighs, and a plain one, next to a rare word of code."""
 _WORD: Final = re.compile(r"[A-Za-z_]\w{2,}|\d+(?:\.\d+)?")
 
 
 class Place(NamedTuple):
-    """A passage and its words."""
+    """A passage, the words of its code, and all of its words."""
 
     passage: CodePassage
-    words: frozenset[str]
-    said: frozenset[str]
+    code: Set[str]
+    words: Set[str]
+
+
+class Vocabulary:
+    """Words, and what is of their kind."""
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self.words: Final = frozenset(words)
+        self._kinds = {one[:_BEGINNING] for one in self.words if len(one) >= _BEGINNING}
+
+    def lacks(self, said: Iterable[str]) -> list[str]:
+        """Those of the words of a sentence that are none of these, nor of their kind."""
+        return [one for one in said if term(one) not in self.words and term(one)[:_BEGINNING] not in self._kinds]
 
 
 class Passages:
-    """All passages of a survey; none where it has none."""
+    """All passages of a survey; none where it has none. ``named``: the words of code that runs."""
 
     def __init__(self, survey: RepoSurvey, named: Container[str]) -> None:
         self._named = named
-        places = [Place(one, frozenset(one.words.split()), frozenset(one.said.split())) for one in survey.passages]
-        self._places = [one for one in places if not one.passage.test]
-        self._tests = [one for one in places if one.passage.test]
-        self._count = Counter(word for one in self._places for word in one.words | one.said)
-        self.known = {word for one in places if one.passage.reached or one.passage.test for word in one.words | one.said}
-        self.known |= terms(re.findall(r"[A-Za-z]+", " ".join(survey.files)))
-        self.tested = {word for one in self._tests for word in one.words | one.said}
-        self._tested_kinds = {word[:_BEGINNING] for word in self.tested if len(word) >= _BEGINNING}
-        self._kinds = {word[:_BEGINNING] for word in self.known if len(word) >= _BEGINNING}
+        every = [Place(one, code := frozenset(one.words.split()), code | {*one.said.split()}) for one in survey.passages]
+        self._places = [one for one in every if not one.passage.test]
+        self._functions = [one for one in self._places if one.passage.name[:1].islower()]
+        self._running = [one for one in self._functions if one.passage.reached]
+        self._count = Counter(word for one in self._places for word in one.words)
+        files = terms(re.findall(r"[A-Za-z]+", " ".join(survey.files)))
+        self.known = Vocabulary(files.union(*(one.words for one in every if one.passage.reached or one.passage.test)))
+        self._tested = Vocabulary(word for one in every if one.passage.test for word in one.words)
 
     def __bool__(self) -> bool:
         return bool(self._places)
@@ -57,61 +66,59 @@ class Passages:
     def unknown(self, said: Sequence[str], sentence: str) -> str:
         """The first of the words that nothing which runs has, nor anything of their kind, in a sentence about this
         code; "": none."""
-        lost = [one for one in said if term(one) not in self.known and term(one)[:_BEGINNING] not in self._kinds]
-        met = terms(_WORD.findall(sentence)) & self.known - STOP
-        return lost[0] if lost and len(met) >= MET_MIN else ""
-
-    def home(self, sentence: str) -> CodePassage | None:
-        """The function to which a sentence belongs, where nothing reaches it, clearly."""
-        said = terms(_WORD.findall(sentence)) - STOP
-        idle = max((one for one in self._places if _is_idle(one)), key=lambda one: self._weight(one, said), default=None)
-        if idle is None:
-            return None
-        shared = len(said & (idle.words | idle.said))
-        if shared < WORDS_MIN + (term(idle.passage.name) in self._named):
-            return None
-        others = max((self._weight(one, said) for one in self._places if one.passage.reached), default=0.0)
-        return idle.passage if self._weight(idle, said) > CLEARLY * others else None
+        lost = self.known.lacks(said)
+        return lost[0] if lost and len(_words(sentence) & self.known.words) >= SHARED_MIN else ""
 
     def untested(self, sentence: str, passing: Set[str]) -> str:
-        """The words of a sentence about tests that no test has, where these are half of them; "": fewer."""
-        said = [one for one in dict.fromkeys(re.findall(r"(?!test)[A-Za-z_]\w{2,}", sentence)) if term(one) not in STOP | passing]
-        lost = [one for one in said if term(one) not in self.tested and term(one)[:_BEGINNING] not in self._tested_kinds]
-        return f"no test knows of {lost[0]}" if self._tests and lost and 2 * len(lost) >= len(said) else ""
+        """A word of a sentence about tests that no test has, where these are half of its words but for those in
+        ``passing``; "": fewer."""
+        said = [one for one in re.findall(r"\b(?!test)[A-Za-z_]\w{2,}", sentence) if term(one) not in STOP | passing]
+        lost = self._tested.lacks(said)
+        return lost[0] if self._tested.words and lost and 2 * len(lost) >= len(said) else ""
 
-    def elsewhere(self, sentence: str, wanted: Set[str]) -> str:
-        """Where none of the wanted words is in the functions to which the sentence belongs, nor in those that they
-        name: which functions these are. "": it is there, or nobody knows where the sentence belongs."""
-        said = terms(_WORD.findall(sentence)) - STOP - wanted
-        runs = [one for one in self._places if one.passage.reached and one.passage.name[:1].islower()]
-        most = max((self._weight(one, said) for one in runs), default=0.0)
-        homes = [one for one in runs if self._weight(one, said) == most and len(said & one.words) >= WORDS_MIN]
-        near = [one for one in runs if any(term(one.passage.name) in home.words for home in homes)]
-        if not homes or any(one.words & wanted for one in (*homes, *near)):
-            return ""
-        return f"not so in {homes[0].passage.name} at {homes[0].passage.path}:{homes[0].passage.line}"
+    def idle(self, sentence: str) -> CodePassage | None:
+        """The function to which a sentence belongs, clearly, where nothing reaches it."""
+        said = _words(sentence)
+        best = self._best((one for one in self._functions if not one.passage.reached), said)
+        if best is None or len(said & best.words) < SHARED_MIN + (term(best.passage.name) in self._named):
+            return None
+        other = self._best((one for one in self._places if one.passage.reached), said)
+        clearly = other is None or self._weight(best, said) > CLEARLY * self._weight(other, said)
+        return best.passage if clearly else None
+
+    def elsewhere(self, sentence: str, wanted: Set[str]) -> CodePassage | None:
+        """The function to which a sentence belongs, where it has none of the wanted words, nor has any that it names.
+        None: it has, or nobody knows where the sentence belongs."""
+        said = _words(sentence) - wanted
+        home = self._best(self._running, said)
+        if home is None or len(said & home.code) < SHARED_MIN:
+            return None
+        equal = [one for one in self._running if self._weight(one, said) == self._weight(home, said)]
+        near = [one for one in self._running if any(term(one.passage.name) in home.code for home in equal)]
+        return None if any(one.code & wanted for one in (*equal, *near)) else home.passage
 
     def without(self, each: Set[str], wanted: Set[str]) -> CodePassage | None:
         """The first function that has one of ``each`` and none of the wanted words."""
-        runs = (one for one in self._places if one.passage.reached and one.passage.name[:1].islower())
-        return next((one.passage for one in runs if one.words & each and not one.words & wanted), None)
+        return next((one.passage for one in self._running if one.code & each and not one.code & wanted), None)
 
     def about(self, sentence: str, finding: Finding) -> bool:
         """Whether a sentence speaks of the passage in which something was found: they share a rare word, or two."""
-        within = [one for one in self._places if one.passage.path == finding.path and one.passage.line <= finding.line]
-        if not within:
-            return False
-        place = max(within, key=lambda one: one.passage.line)
-        shared = (terms(_WORD.findall(sentence)) - STOP) & (place.words | place.said)
-        return len(shared) >= WORDS_MIN or bool(shared - PLAIN)
+        before = (one for one in self._places if one.passage.path == finding.path and one.passage.line <= finding.line)
+        place = max(before, key=lambda one: one.passage.line, default=None)
+        shared = _words(sentence) & place.words if place is not None else set[str]()
+        return len(shared) >= SHARED_MIN or bool(shared - PLAIN)
 
-    def _weight(self, place: Place, said: set[str]) -> float:
-        met = said & (place.words | place.said)
+    def _best(self, places: Iterable[Place], said: Set[str]) -> Place | None:
+        return max(places, key=lambda one: self._weight(one, said), default=None)
+
+    def _weight(self, place: Place, said: Set[str]) -> float:
         return sum(
-            math.log(1 + len(self._places) / self._count[one]) * (_SAID if one in place.said else 1)
-            * (_SAID if one in PLAIN else 1) for one in met
-        )  # fmt: skip
+            math.log(1 + len(self._places) / self._count[one])
+            * (1 if one in place.code else _SAID)
+            * (_SAID if one in PLAIN else 1)
+            for one in said & place.words
+        )
 
 
-def _is_idle(place: Place) -> bool:
-    return not place.passage.reached and place.passage.name[:1].islower()
+def _words(sentence: str) -> set[str]:
+    return terms(_WORD.findall(sentence)) - STOP
