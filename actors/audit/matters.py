@@ -108,7 +108,9 @@ STOP: Final = frozenset(map(term, _FILE["plain"]["stop"].split()))
 """Words that say nothing."""
 PRODUCTS: Final = frozenset(_FILE["products"]["names"].split())
 """Names of others in lower case."""
-LANGUAGES: Final = {name: frozenset((term(name), *map(term, codes.split()))) for name, codes in _FILE["languages"].items()}
+LANGUAGES: Final = {
+    name: frozenset((term(name), *map(term, codes.split()))) for name, codes in _FILE["languages"].items()
+}
 """Languages of people, with the words of code for them."""
 FAMILIAR: Final = frozenset(_FILE["products"]["familiar"].split())
 """Names that a program need not name to do what is said with them."""

@@ -1,27 +1,41 @@
-"""The statements of a report, each looked up in the facts about the code; pure."""
+"""The statements of a report, each looked up in the facts about the code; pure.
+
+There are kinds of checks, one after the other: each says that a statement is supported or contradicted, and where, or
+nothing. What is contradicted rests on facts about all of the code that was read."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, Literal, NamedTuple
 
 from pmagent.actors.audit.detectors.evidence.passages import Passages
 from pmagent.actors.audit.detectors.evidence.repo import absence, absence_of
-from pmagent.actors.audit.matters import LANGUAGES, MATTERS, MOODS, NAME, NUMBER, PRODUCT, STOP, TOLD, Matter, term, terms
+from pmagent.actors.audit.matters import (
+    LANGUAGES,
+    MATTERS,
+    MOODS,
+    NAME,
+    NUMBER,
+    PRODUCT,
+    STOP,
+    TOLD,
+    term,
+    terms,
+)
 from pmagent.actors.audit.occasions import no_occasion
 from pmagent.actors.oa.reasoning.rules.vocabulary import stem, words
-from pmagent.contracts.audit_facts import Finding, RepoSurvey
+from pmagent.contracts.audit_facts import CodePassage, Finding, RepoSurvey
 
 STATEMENT_SURE: Final = 0.7
 """A passage was taken for a claim by its words."""
 LOOKED_UP: Final = 0.65
 """An absence that is less sure than this contradicts nobody."""
 _TITLE_WORD: Final = 3
+_UNDECLARED: Final = ("state.undeclared", "graph.broken_route")
+"""Goals of findings that quote a key of a state which is always empty."""
 _DECLARES: Final = re.compile(r"\b(?:declare|define|contain|list|hold)(?:s|d)?\b", re.IGNORECASE)
 """A sentence with one of these verbs says that something is there, not that it runs."""
-
-
 _SHARE: Final = re.compile(r"\((\d+)%\)$")
 _OF_ALL: Final = re.compile(r"\b(?:all|every|each|fully|completely|throughout)\b", re.IGNORECASE)
 MOST: Final = 60
@@ -60,16 +74,17 @@ class Checked(NamedTuple):
     sure: float = STATEMENT_SURE
 
 
+Answer = Checked | None
+"""What a kind of check says of a statement; None: nothing, the next kind is asked."""
+Kind = Callable[[Finding], Answer]
+
+
 def _holds(statement: Finding, why: str) -> Checked:
     return Checked(statement, "supported", why)
 
 
 def _denied(statement: Finding, why: str, sure: float = STATEMENT_SURE) -> Checked:
     return Checked(statement, "contradicted", why, sure)
-
-
-def _open(statement: Finding) -> Checked:
-    return Checked(statement, "open")
 
 
 class Facts:
@@ -80,50 +95,44 @@ class Facts:
         self._missing = missing
         self._used = set(survey.words.split()) if absence(survey) > LOOKED_UP else set[str]()
         self._idle = set(survey.idle_words.split())
+        self._passages = Passages(survey, self._used)
         self._found: dict[str, Finding] = {}
         for one in survey.findings:
             if one.reached or one.goal == "security.secret":
                 self._found.setdefault(one.goal, one)
         self._there = {one.goal for one in survey.findings}
-        self._passages = Passages(survey, self._used)
-        keys = [one for one in survey.findings if one.goal in ("state.undeclared", "graph.broken_route") and one.reached]
-        self._undeclared = [(key, one) for one in keys for key in re.findall(r"'(\w+)'", one.text)]
         self._dead = [one for one in survey.findings if one.goal == "repo.idle"]
         wasted = [one for one in survey.findings if one.goal == "outcome.unused"]
         self._lost = [one for one in wasted if one.reached]
         self._wasted = {term(one.text.partition(" ")[0]): one for one in wasted}
+        self._keys = [
+            (_stems(key), one)
+            for one in survey.findings if one.goal in _UNDECLARED and one.reached
+            for key in re.findall(r"'(\w+)'", one.text)
+        ]  # fmt: skip
         self._sure = STATEMENT_SURE * absence(survey)
+        self._of_any: tuple[Kind, ...] = (self._path, self._of_dead, self._of_lost, self._of_key)
+        self._of_matter: tuple[Kind, ...] = (
+            self._in_tests, self._at_home, self._by_flaw, self._by_goal, self._by_use, self._by_words
+        )  # fmt: skip
+        self._others: dict[str, Kind] = {
+            NAME: self._name, PRODUCT: self._product, NUMBER: self._number, TOLD: self._told
+        }  # fmt: skip
 
     def checked(self, statement: Finding) -> Checked:
-        """The statement, looked up by who knows its matter."""
+        """The statement, by the first kind of check that knows it."""
+        other = [self._others[statement.goal]] if statement.goal in self._others and self._used else []
+        of_goal = self._of_matter if statement.goal in MATTERS else other
+        answers = (kind(statement) for kind in (*self._of_any, *of_goal))
+        return next((one for one in answers if one is not None), Checked(statement, "open"))
+
+    # --- of any statement ---
+
+    def _path(self, statement: Finding) -> Answer:
         missing = next((path for path in self._missing if path in statement.text), "")
-        if missing:
-            return _denied(statement, f"there is no {missing}")
-        dead = self._of_dead(statement)
-        if dead is not None:
-            return dead
-        lost = self._of_lost(statement)
-        if lost is not None:
-            return lost
-        if statement.goal in MATTERS:
-            return self._matter(statement, MATTERS[statement.goal])
-        if not self._used:
-            return _open(statement)
-        look = {NAME: self._name, PRODUCT: self._product, NUMBER: self._number, TOLD: self._told}.get(statement.goal)
-        return look(statement) if look is not None else _open(statement)
+        return _denied(statement, f"there is no {missing}") if missing else None
 
-    def _told(self, statement: Finding) -> Checked:
-        """A sentence that belongs to code which nothing reaches, or speaks of what the repository does not know."""
-        if not self._passages or not statement.path or _CANDID.search(statement.text):
-            return _open(statement)
-        home = None if _DECLARES.search(statement.text) else self._passages.idle(statement.text)
-        if home is not None:
-            place = f"{home.path}:{home.line}"
-            return _denied(statement, f"nothing reaches {home.name} at {place}", self._sure)
-        unknown = self._passages.unknown(statement.path.split(), statement.text)
-        return _denied(statement, f"nothing here knows of {unknown}", self._sure) if unknown else _open(statement)
-
-    def _of_dead(self, statement: Finding) -> Checked | None:
+    def _of_dead(self, statement: Finding) -> Answer:
         """A sentence that says of a function or node by its name that it does something, which nothing reaches."""
         said = f" {' '.join(_plain(statement.text))} "
         for one in self._dead:
@@ -134,13 +143,9 @@ class Facts:
                 return _denied(statement, f"{one.text}, {one.path}:{one.line}")
         return None
 
-    def _of_lost(self, statement: Finding) -> Checked | None:
+    def _of_lost(self, statement: Finding) -> Answer:
         """A sentence that says of a result that it counts, or that all of it is kept, where it is lost."""
         said = set(_plain(statement.text))
-        for key, one in self._undeclared:
-            parts = [part for part in _plain(key) if part not in STOP]
-            if parts and re.search(rf"{_CONDITION}\s+(?:[\w-]+\s+){{0,3}}{re.escape(parts[0])}", statement.text, re.IGNORECASE):
-                return _denied(statement, f"{one.text.partition(chr(10))[0]}, {_place(one)}")
         for one in self._lost:
             name = one.text.partition(" ")[0]
             names = {part for part in _plain(name) if len(part) > _TITLE_WORD} if name not in _ANY else set()
@@ -151,30 +156,56 @@ class Facts:
                 return _denied(statement, f"{one.text.partition(chr(10))[0]}, {_place(one)}")
         return None
 
-    def _matter(self, statement: Finding, matter: Matter) -> Checked:
-        if matter.scope == "tests":
-            lost = self._passages.untested(statement.text, matter.words)
-            return _denied(statement, f"no test knows of {lost}", self._sure) if lost else _open(statement)
+    def _of_key(self, statement: Finding) -> Answer:
+        """A sentence on what happens by a key of the state that the state does not have."""
+        for stems, one in self._keys:
+            on = rf"{_CONDITION}\s+(?:[\w-]+\s+){{0,3}}{re.escape(stems[0])}" if stems else ""
+            if on and re.search(on, statement.text, re.IGNORECASE):
+                return _denied(statement, f"{one.text.partition(chr(10))[0]}, {_place(one)}")
+        return None
+
+    # --- of a matter ---
+
+    def _in_tests(self, statement: Finding) -> Answer:
+        matter = MATTERS[statement.goal]
+        lost = self._passages.untested(statement.text, matter.words) if matter.scope == "tests" else ""
+        return _denied(statement, f"no test knows of {lost}", self._sure) if lost else None
+
+    def _at_home(self, statement: Finding) -> Answer:
+        """By the code that the sentence belongs to, or by each part of the code that it speaks of."""
+        matter = MATTERS[statement.goal]
         bare = self._passages.elsewhere(statement.text, matter.words) if matter.scope == "home" else None
         if matter.each and _OF_ALL.search(statement.text):
             bare = self._passages.without(matter.each, matter.words)
-        if bare is not None:
-            return _denied(statement, f"not so in {bare.name} at {bare.path}:{bare.line}", self._sure)
-        if matter.scope:
-            return _open(statement)
-        for goal in matter.flaws:
-            if goal in self._found and self._found[goal].confidence >= LOOKED_UP and self._is_near(statement, goal, matter):
-                return _denied(statement, f"{goal} at {_place(self._found[goal])}", 0.8)
+        if bare is None:
+            return Checked(statement, "open") if matter.scope else None
+        return _denied(statement, f"not so in {_at(bare)}", self._sure)
+
+    def _by_flaw(self, statement: Finding) -> Answer:
+        matter = MATTERS[statement.goal]
+        flaws = [self._found[goal] for goal in matter.flaws if goal in self._found]
+        for one in flaws:
+            near = not matter.near or self._passages.about(statement.text, one)
+            if one.confidence >= LOOKED_UP and near:
+                return _denied(statement, f"{one.goal} at {_place(one)}", 0.8)
         if matter.denial:
-            return _holds(statement, "no flaw that denies it was found") if self._used else _open(statement)
-        for goal in matter.goals:
+            return _holds(statement, "no flaw that denies it was found") if self._used else Checked(statement, "open")
+        return None
+
+    def _by_goal(self, statement: Finding) -> Answer:
+        for goal in MATTERS[statement.goal].goals:
             if goal in self._found:
-                if self._found[goal].confidence < LOOKED_UP and goal == "project.tests":
-                    return _denied(statement, f"{goal}: {self._found[goal].text}")
-                share = _SHARE.search(self._found[goal].text)
-                if share and int(share[1]) < MOST and _OF_ALL.search(statement.text):
-                    return _denied(statement, f"{goal}: {self._found[goal].text}")
-                return _holds(statement, f"{goal} at {_place(self._found[goal])}")
+                one = self._found[goal]
+                share = _SHARE.search(one.text)
+                rare = share is not None and int(share[1]) < MOST and _OF_ALL.search(statement.text)
+                if rare or (one.confidence < LOOKED_UP and goal == "project.tests"):
+                    return _denied(statement, f"{goal}: {one.text}")
+                return _holds(statement, f"{goal} at {_place(one)}")
+        return None
+
+    def _by_use(self, statement: Finding) -> Answer:
+        """By what is there and of no use."""
+        matter = MATTERS[statement.goal]
         wasted = [one for name, one in self._wasted.items() if name in matter.words and name in _plain(statement.text)]
         if wasted and not _RECORDED.search(statement.text):
             return _denied(statement, f"{wasted[0].text}, {_place(wasted[0])}")
@@ -183,25 +214,21 @@ class Facts:
         unused = [one for one in self._survey.findings if one.goal in matter.goals and not one.reached]
         if unused and unused[0].goal.startswith(_BY_USE):
             return _denied(statement, f"what there is at {_place(unused[0])} is not used")
-        return self._by_words(statement, matter)
+        return None
 
-    def _is_near(self, statement: Finding, goal: str, matter: Matter) -> bool:
-        """Whether a flaw stands in code that the sentence speaks of, where that is asked for."""
-        return not matter.near or self._passages.about(statement.text, self._found[goal])
-
-    def _by_words(self, statement: Finding, matter: Matter) -> Checked:
+    def _by_words(self, statement: Finding) -> Answer:
         """By the names that code has which does such a thing."""
+        matter = MATTERS[statement.goal]
         if matter.words & self._used:
             return _holds(statement, f"the code names {min(matter.words & self._used)}")
-        if matter.against and not matter.against & self._used:
-            return _open(statement)
         sure = min((absence_of(goal, self._survey) for goal in matter.goals), default=absence(self._survey))
         elsewhere = not matter.words and all(no_occasion(goal, self._survey.examined) for goal in matter.goals)
         idle = matter.words & self._idle
         said = [one.group() for one in matter.pattern.finditer(statement.text)]
         vague = not idle and (MOODS["praise"].search(statement.text) or any(map(self._names_all, said)))
-        if sure < LOOKED_UP or elsewhere or vague or (matter.words and not self._used):
-            return _open(statement)
+        unlike = matter.against and not matter.against & self._used
+        if sure < LOOKED_UP or elsewhere or vague or unlike or (matter.words and not self._used):
+            return None
         why = f"only code that nothing reaches names {min(idle)}" if idle else "not found"
         return _denied(statement, why, STATEMENT_SURE * sure)
 
@@ -209,7 +236,9 @@ class Facts:
         """Whether the code that runs names each word of a claim: then it may do this in a way of its own."""
         return terms(re.findall("[A-Za-z]+", said)) <= self._used
 
-    def _name(self, statement: Finding) -> Checked:
+    # --- of names, products, numbers, and anything else ---
+
+    def _name(self, statement: Finding) -> Answer:
         """A name is invented where its last part is in no code, though what it is said to be part of is; or a name of
         several words as a whole; or a function's, class's or option's."""
         name = statement.path.removesuffix("()").lstrip("-").replace("-", "_")
@@ -223,13 +252,13 @@ class Facts:
         ours = not around or term(around.rpartition(".")[2]) in known
         called = bool(around) or statement.path.endswith("()") or _JOINED.search(last)
         invented = ours and called and not last.startswith("test") and term(last) not in known
-        return _denied(statement, "no code has this name", self._sure) if invented else _open(statement)
+        return _denied(statement, "no code has this name", self._sure) if invented else None
 
-    def _product(self, statement: Finding) -> Checked:
+    def _product(self, statement: Finding) -> Answer:
         called = LANGUAGES.get(statement.path.lower())
         if called is not None:
-            return _open(statement) if not self._passages or called & self._passages.known.words else _denied(
-                statement, "nothing here knows this language", self._sure)
+            known = not self._passages or called & self._passages.known.words
+            return None if known else _denied(statement, "nothing here knows this language", self._sure)
         plain = "".join(letter for letter in statement.path.lower() if letter.isalnum())
         declared = self._idle if _DECLARES.search(statement.text) else set()
         if term(statement.path) in self._used | declared or any(one.startswith(plain[:9]) for one in self._used):
@@ -245,11 +274,29 @@ class Facts:
             return _holds(statement, f"the code holds {held[0]}")
         return _denied(statement, "no code that runs holds this number", self._sure)
 
+    def _told(self, statement: Finding) -> Answer:
+        """A sentence that belongs to code which nothing reaches, or speaks of what the repository does not know."""
+        if not self._passages or not statement.path or _CANDID.search(statement.text):
+            return None
+        home = None if _DECLARES.search(statement.text) else self._passages.idle(statement.text)
+        if home is not None:
+            return _denied(statement, f"nothing reaches {_at(home)}", self._sure)
+        unknown = self._passages.unknown(statement.path.split(), statement.text)
+        return _denied(statement, f"nothing here knows of {unknown}", self._sure) if unknown else None
+
 
 def _plain(text: str) -> list[str]:
     """The stems of a text's words, in their order; a name of several words is several."""
     return [stem(part) for word in text.split() for part in words(word)]
 
 
+def _stems(name: str) -> list[str]:
+    return [part for part in _plain(name) if part not in STOP]
+
+
 def _place(finding: Finding) -> str:
     return f"{finding.path}:{finding.line}" if finding.line else finding.path
+
+
+def _at(passage: CodePassage) -> str:
+    return f"{passage.name} at {passage.path}:{passage.line}"

@@ -20,7 +20,7 @@ from pmagent.actors.audit.matters import EXPLAINED, SIGNS, term, terms
 from pmagent.actors.audit.rubric import Dimension
 from pmagent.contracts.audit import Evidence
 from pmagent.contracts.audit_events import EVIDENCE_MAX
-from pmagent.contracts.audit_facts import Finding, PdfReading, RepoSurvey
+from pmagent.contracts.audit_facts import PdfReading, RepoSurvey
 
 LISTED_IN_PART: Final = 0.5
 """How sure it is that a file does not exist when not all files of the repository are listed."""

@@ -9,29 +9,32 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence, Set
+from collections.abc import Container, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Final, NamedTuple
 
 from pmagent.actors.audit.matters import PLAIN, STOP, term, terms
 from pmagent.contracts.audit_facts import CodePassage, Finding, RepoSurvey
 
-CLEARLY: Final = 1.15
+CLEARLY: Final = 1.0
 """A passage fits a sentence better than another one where it weighs so many times as much."""
 SHARED_MIN: Final = 2
 """A sentence is about a passage, or this code, with which it shares so many words."""
 _BEGINNING: Final = 5
 """Words with so many first letters in common are of one kind: ``authenticate``, ``authentication``."""
+_NAMED: Final = 1.5
 _SAID: Final = 0.7
-"""What a word of a comment weighs, and a plain one, next to a rare word of code."""
+"""What words of the name weigh next to a rare word of code, and those of comments, or plain ones."""
 _WORD: Final = re.compile(r"[A-Za-z_]\w{2,}|\d+(?:\.\d+)?")
 
 
 class Place(NamedTuple):
-    """A passage, the words of its code, and all of its words."""
+    """A passage, the words of its name, those of its code, and all of its words."""
 
     passage: CodePassage
-    code: Set[str]
-    words: Set[str]
+    name: AbstractSet[str]
+    code: AbstractSet[str]
+    words: AbstractSet[str]
 
 
 class Vocabulary:
@@ -51,7 +54,7 @@ class Passages:
 
     def __init__(self, survey: RepoSurvey, named: Container[str]) -> None:
         self._named = named
-        every = [Place(one, code := frozenset(one.words.split()), code | {*one.said.split()}) for one in survey.passages]
+        every = [_place(one) for one in survey.passages]
         self._places = [one for one in every if not one.passage.test]
         self._functions = [one for one in self._places if one.passage.name[:1].islower()]
         self._running = [one for one in self._functions if one.passage.reached]
@@ -66,10 +69,10 @@ class Passages:
     def unknown(self, said: Sequence[str], sentence: str) -> str:
         """The first of the words that nothing which runs has, nor anything of their kind, in a sentence about this
         code; "": none."""
-        lost = self.known.lacks(said)
+        lost = self.known.lacks(one for one in said if term(one) not in PLAIN)
         return lost[0] if lost and len(_words(sentence) & self.known.words) >= SHARED_MIN else ""
 
-    def untested(self, sentence: str, passing: Set[str]) -> str:
+    def untested(self, sentence: str, passing: AbstractSet[str]) -> str:
         """A word of a sentence about tests that no test has, where these are half of its words but for those in
         ``passing``; "": fewer."""
         said = [one for one in re.findall(r"\b(?!test)[A-Za-z_]\w{2,}", sentence) if term(one) not in STOP | passing]
@@ -86,7 +89,7 @@ class Passages:
         clearly = other is None or self._weight(best, said) > CLEARLY * self._weight(other, said)
         return best.passage if clearly else None
 
-    def elsewhere(self, sentence: str, wanted: Set[str]) -> CodePassage | None:
+    def elsewhere(self, sentence: str, wanted: AbstractSet[str]) -> CodePassage | None:
         """The function to which a sentence belongs, where it has none of the wanted words, nor has any that it names.
         None: it has, or nobody knows where the sentence belongs."""
         said = _words(sentence) - wanted
@@ -97,7 +100,7 @@ class Passages:
         near = [one for one in self._running if any(term(one.passage.name) in home.code for home in equal)]
         return None if any(one.code & wanted for one in (*equal, *near)) else home.passage
 
-    def without(self, each: Set[str], wanted: Set[str]) -> CodePassage | None:
+    def without(self, each: AbstractSet[str], wanted: AbstractSet[str]) -> CodePassage | None:
         """The first function that has one of ``each`` and none of the wanted words."""
         return next((one.passage for one in self._running if one.code & each and not one.code & wanted), None)
 
@@ -108,16 +111,21 @@ class Passages:
         shared = _words(sentence) & place.words if place is not None else set[str]()
         return len(shared) >= SHARED_MIN or bool(shared - PLAIN)
 
-    def _best(self, places: Iterable[Place], said: Set[str]) -> Place | None:
+    def _best(self, places: Iterable[Place], said: AbstractSet[str]) -> Place | None:
         return max(places, key=lambda one: self._weight(one, said), default=None)
 
-    def _weight(self, place: Place, said: Set[str]) -> float:
+    def _weight(self, place: Place, said: AbstractSet[str]) -> float:
         return sum(
             math.log(1 + len(self._places) / self._count[one])
-            * (1 if one in place.code else _SAID)
+            * (_NAMED if one in place.name else 1 if one in place.code else _SAID)
             * (_SAID if one in PLAIN else 1)
             for one in said & place.words
         )
+
+
+def _place(passage: CodePassage) -> Place:
+    code = set(passage.words.split())
+    return Place(passage, terms([passage.name]), code, code.union(passage.said.split()))
 
 
 def _words(sentence: str) -> set[str]:

@@ -23,14 +23,12 @@ from pmagent.actors.audit.matters import (
     MOODS,
     NAME,
     NUMBER,
-    PLAIN,
     PRODUCT,
     PRODUCTS,
     SIGNS,
     TOLD,
     UNITS,
     WRITTEN,
-    term,
 )
 from pmagent.actors.audit.sources.pdf.assertion import aside, asserted, explains, instructs, tells
 from pmagent.actors.audit.sources.pdf.layout import Paragraph
@@ -59,7 +57,9 @@ _PLAINLY: Final = re.compile(r"(?<![\w./`@-])(?:(?<=\A)[A-Z])?[a-z]{3,}(?![\w/`@
 """A word that is no name."""
 _TITLED: Final = re.compile(r"[\s-]+[A-Z][a-z]")
 """A row of capitals is a title."""
-_LANGUAGE: Final = re.compile(rf"(?:\b(?:in|into|from|to|and|or)|,)\s+({'|'.join(LANGUAGES)})\b(?!\s+[a-z])", re.IGNORECASE)
+_LANGUAGE: Final = re.compile(
+    rf"(?:\b(?:in|into|from|to|and|or)|,)\s+({'|'.join(LANGUAGES)})\b(?!\s+[a-z])", re.IGNORECASE
+)
 _ADDRESS: Final = re.compile(r"\b\w+://\S+|\bwww\.\S+|\S+@\S+")
 _ENDINGS: Final = listed("py md txt json toml yaml yml cfg ini html csv pdf js ts sh lock db sql xml png svg log")
 _NUMBER: Final = re.compile(
@@ -140,7 +140,7 @@ def _told(sentence: str) -> Iterator[Said]:
     if tells(sentence) and not instructs(sentence):
         ends = [*(one.start() for one in re.finditer("[,;:]", sentence)), len(sentence)]
         if any(asserted(sentence, end, end) for end in ends):
-            yield Said(TOLD, " ".join(_concrete(sentence) if _acts(sentence) else ()))
+            yield Said(TOLD, " ".join(_spoken(sentence) if _acts(sentence) else ()))
 
 
 def _acts(sentence: str) -> bool:
@@ -148,10 +148,10 @@ def _acts(sentence: str) -> bool:
     return bool(SIGNS["acts"].search(sentence)) and not SIGNS["narrated"].search(sentence)
 
 
-def _concrete(sentence: str) -> Iterator[str]:
+def _spoken(sentence: str) -> Iterator[str]:
     for one in _some(_PLAINLY, sentence):
         word = one.group().lower()
-        if word not in STOP_WORDS and term(word) not in PLAIN and asserted(sentence, *one.span()):
+        if word not in STOP_WORDS and asserted(sentence, *one.span()):
             yield word
 
 
