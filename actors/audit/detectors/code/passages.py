@@ -18,6 +18,8 @@ PASSAGES_MAX: Final = 3_000
 """Of code in more passages than this none is told, only the words of all."""
 TEXT_MAX: Final = 1_500_000
 """And of code with more characters."""
+FILES_MAX: Final = 1_000
+"""Or in more files."""
 WORDS_MAX: Final = 30_000
 _WORD: Final = re.compile(r"[A-Za-z_]\w*|\d+(?:\.\d+)?")
 
@@ -38,9 +40,10 @@ class Passage(NamedTuple):
 class PassageReader:
     """Is given every Python file, then tells the passages."""
 
-    def __init__(self) -> None:
+    def __init__(self, files: int) -> None:
+        """``files``: so many there are altogether."""
         self._passages: list[Passage] = []
-        self._size = 0
+        self._size = 0 if files <= FILES_MAX else TEXT_MAX
 
     def take(self, source: Source) -> None:
         """Cut a file into its passages."""

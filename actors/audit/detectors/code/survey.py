@@ -80,7 +80,7 @@ class CodeReader:
         self._personas = PersonaReader()
         self._project = ProjectReader()
         self._reach = ReachReader()
-        self._passages = PassageReader()
+        self._passages = PassageReader(sum(map(is_python, files)))
         self._state = StateReader()
         self._table = TableReader()
         self._detectors: tuple[Detector, ...] = (

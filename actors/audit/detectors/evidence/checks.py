@@ -34,7 +34,7 @@ LOOKED_UP: Final = 0.65
 _TITLE_WORD: Final = 3
 _UNDECLARED: Final = ("state.undeclared", "graph.broken_route")
 """Goals of findings that quote a key of a state which is always empty."""
-_DECLARES: Final = re.compile(r"\b(?:declare|define|contain|list|hold)(?:s|d)?\b", re.IGNORECASE)
+_DECLARES: Final = re.compile(r"\b(?:(?:declare|define|contain)[sd]?|lists|holds|held|listed)\b", re.IGNORECASE)
 """A sentence with one of these verbs says that something is there, not that it runs."""
 _SHARE: Final = re.compile(r"\((\d+)%\)$")
 _OF_ALL: Final = re.compile(r"\b(?:all|every|each|fully|completely|throughout)\b", re.IGNORECASE)

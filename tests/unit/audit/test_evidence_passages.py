@@ -1,0 +1,60 @@
+"""Sentences of a report, held against the passages of the code."""
+
+from __future__ import annotations
+
+from pmagent.actors.audit.detectors.evidence.checks import Facts
+from pmagent.actors.audit.matters import terms
+from pmagent.contracts.audit_facts import CodePassage, Finding
+from tests.support.audits import survey
+from tests.support.cases import each
+
+
+def passage(
+    name: str, words: str, said: str = "", *, line: int = 1, reached: bool = True, test: bool = False
+) -> CodePassage:
+    code = " ".join(terms(words.split()))
+    return CodePassage(path="app.py", line=line, name=name, words=code, said=said, reached=reached, test=test)
+
+
+CODE = [
+    passage("convert", "convert cup gram flour subprocess", "weigh"),
+    passage("fetch", "fetch http page request timeout", line=10),
+    passage("rank", "rank note relevance", line=20),
+    passage("by_aisle", "by_aisle list sort", line=30, reached=False),
+    passage("test_convert", "convert gram", test=True),
+]
+SWALLOWED = Finding(goal="project.swallowed", path="app.py", line=12, text="except: pass")
+LACKING = Finding(goal="state.undeclared", path="app.py", line=3, text="hint reads 'hints_used', which State lacks")
+
+
+@each(
+    "goal, text, about, outcome",
+    [
+        ("claim.told", "Flour in cups is converted by density.", "flour cups density", "contradicted"),
+        ("claim.told", "Flour in cups is weighed.", "flour cups weighed", "open"),
+        ("claim.told", "Density is what it is.", "density", "open"),
+        ("claim.told", "The list is sorted by aisles.", "list sorted aisles", "contradicted"),
+        ("claim.told", "The list is a stub sorted by aisles.", "list sorted aisles", "open"),
+        ("project.tested", "The fetching of pages is tested.", "", "contradicted"),
+        ("project.tested", "The conversion to grams is tested.", "", "open"),
+        ("output.by_model", "The relevance of notes is ranked by a model.", "", "contradicted"),
+        ("tools.time_limits", "All processes have a time limit.", "", "contradicted"),
+        ("tools.time_limits", "Processes have a time limit.", "", "supported"),
+        ("project.nothing_swallowed", "If a page cannot be fetched this is reported.", "", "contradicted"),
+        ("project.nothing_swallowed", "If flour is missing this is reported.", "", "supported"),
+        ("claim.product", "Names are matched in Turkish.", "Turkish", "contradicted"),
+        ("claim.told", "After four hints it moves on.", "hints", "contradicted"),
+        ("claim.told", "A hint is given when it helps.", "hint", "open"),
+    ],
+)
+def test_a_sentence_is_held_against_the_passages_of_the_code(goal: str, text: str, about: str, outcome: str) -> None:
+    words = " ".join(one.words for one in CODE if one.reached and not one.test)
+    seen = survey(SWALLOWED, LACKING, words=words, passages=CODE)
+    statement = Finding(goal=goal, path=about, line=1, text=text)
+    assert Facts(seen).checked(statement).outcome == outcome
+
+
+def test_without_passages_nothing_is_held_against_them() -> None:
+    for goal, text in (("claim.told", "Flour is converted by density."), ("project.tested", "The pages are tested.")):
+        statement = Finding(goal=goal, path="density", line=1, text=text)
+        assert Facts(survey(words="flour")).checked(statement).outcome == "open"
