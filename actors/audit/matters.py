@@ -40,7 +40,7 @@ class Matter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     words: frozenset[str] = frozenset()
     against: frozenset[str] = frozenset()
     each: frozenset[str] = frozenset()
-    scope: Literal["", "home", "tests"] = ""
+    scope: Literal["", "home", "not home", "tests"] = ""
     denial: bool = False
     near: bool = False
 

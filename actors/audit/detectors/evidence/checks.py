@@ -174,7 +174,9 @@ class Facts:
     def _at_home(self, statement: Finding) -> Answer:
         """By the code that the sentence belongs to, or by each part of the code that it speaks of."""
         matter = MATTERS[statement.goal]
-        bare = self._passages.elsewhere(statement.text, matter.words) if matter.scope == "home" else None
+        bare = None
+        if matter.scope.endswith("home"):
+            bare = self._passages.misplaced(statement.text, matter.words, there=matter.scope == "not home")
         if matter.each and _OF_ALL.search(statement.text):
             bare = self._passages.without(matter.each, matter.words)
         if bare is None:
@@ -186,7 +188,8 @@ class Facts:
         flaws = [self._found[goal] for goal in matter.flaws if goal in self._found]
         for one in flaws:
             near = not matter.near or self._passages.about(statement.text, one)
-            if one.confidence >= LOOKED_UP and near:
+            sure = one.confidence >= LOOKED_UP or (matter.goals and self._found.keys().isdisjoint(matter.goals))
+            if sure and near:
                 return _denied(statement, f"{one.goal} at {_place(one)}", 0.8)
         if matter.denial:
             return _holds(statement, "no flaw that denies it was found") if self._used else Checked(statement, "open")
@@ -276,7 +279,8 @@ class Facts:
 
     def _told(self, statement: Finding) -> Answer:
         """A sentence that belongs to code which nothing reaches, or speaks of what the repository does not know."""
-        if not self._passages or not statement.path or _CANDID.search(statement.text):
+        unlike = _CANDID.search(statement.text) or MOODS["praise"].search(statement.text)
+        if not self._passages or not statement.path or unlike:
             return None
         home = None if _DECLARES.search(statement.text) else self._passages.idle(statement.text)
         if home is not None:

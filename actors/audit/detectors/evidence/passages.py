@@ -89,14 +89,17 @@ class Passages:
         clearly = other is None or self._weight(best, said) > CLEARLY * self._weight(other, said)
         return best.passage if clearly else None
 
-    def elsewhere(self, sentence: str, wanted: AbstractSet[str]) -> CodePassage | None:
-        """The function to which a sentence belongs, where it has none of the wanted words, nor has any that it names.
-        None: it has, or nobody knows where the sentence belongs."""
+    def misplaced(self, sentence: str, wanted: AbstractSet[str], *, there: bool) -> CodePassage | None:
+        """The function to which a sentence belongs, where it has none of the wanted words, nor has any that it names;
+        or, with ``there``, where it has one. None: it is not so, or nobody knows where the sentence belongs."""
         said = _words(sentence) - wanted
-        home = self._best(self._running, said)
+        there_named = [one for one in self._running if one.passage.path.rpartition("/")[2] in sentence]
+        home = self._best(there_named or self._running, said)
         if home is None or len(said & home.code) < SHARED_MIN:
             return None
         equal = [one for one in self._running if self._weight(one, said) == self._weight(home, said)]
+        if there:
+            return home.passage if len(equal) == 1 and home.code & wanted else None
         near = [one for one in self._running if any(term(one.passage.name) in home.code for home in equal)]
         return None if any(one.code & wanted for one in (*equal, *near)) else home.passage
 
