@@ -56,6 +56,10 @@ _ANY: Final = frozenset((
     "lines", "name", "report", "state", "message", "messages", "row", "rows",
 ))  # fmt: skip
 """Names under which code keeps anything: a sentence with the word need not be about this one."""
+_OF_PLACES: Final = ("agent", "data", "justice.by_rule", "output", "tools")
+"""Families of matters of which a sentence says where in the code they are."""
+_SEVERAL: Final = re.compile("[;:]|,.*,")
+"""A sentence with these may say several things of several places."""
 _BY_USE: Final = ("justice", "judges", "output", "agent")
 """Families of goals that are met only by what runs and is used."""
 _CHANCE: Final = 3
@@ -175,13 +179,26 @@ class Facts:
         """By the code that the sentence belongs to, or by each part of the code that it speaks of."""
         matter = MATTERS[statement.goal]
         bare = None
-        if matter.scope.endswith("home"):
-            bare = self._passages.misplaced(statement.text, matter.words, there=matter.scope == "not home")
         if matter.each and _OF_ALL.search(statement.text):
             bare = self._passages.without(matter.each, matter.words)
+        elif matter.words and not _SEVERAL.search(statement.text) and matter.id.startswith(_OF_PLACES):
+            bare = self._misplaced(statement, matter)
         if bare is None:
             return Checked(statement, "open") if matter.scope else None
         return _denied(statement, f"not so in {_at(bare)}", self._sure)
+
+    def _misplaced(self, statement: Finding, matter: Matter) -> CodePassage | None:
+        """The function that the sentence speaks of, where that does not do what is done elsewhere."""
+        claim = terms(re.findall("[A-Za-z]+", " ".join(one.group() for one in matter.pattern.finditer(statement.text))))
+        home = self._passages.home(statement.text, matter.words if matter.scope else matter.words | claim)
+        if home is None:
+            return None
+        if matter.scope == "not home":
+            return home.passage if home.code & matter.words else None
+        around = self._passages.around(home)
+        found = {one.path for one in self._survey.findings if one.reached and one.goal in matter.goals}
+        near = any(one.code & matter.words for one in around) or found & {one.passage.path for one in around}
+        return None if near else home.passage
 
     def _by_flaw(self, statement: Finding) -> Answer:
         matter = MATTERS[statement.goal]

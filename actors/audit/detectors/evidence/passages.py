@@ -89,19 +89,24 @@ class Passages:
         clearly = other is None or self._weight(best, said) > CLEARLY * self._weight(other, said)
         return best.passage if clearly else None
 
-    def misplaced(self, sentence: str, wanted: AbstractSet[str], *, there: bool) -> CodePassage | None:
-        """The function to which a sentence belongs, where it has none of the wanted words, nor has any that it names;
-        or, with ``there``, where it has one. None: it is not so, or nobody knows where the sentence belongs."""
-        said = _words(sentence) - wanted
-        there_named = [one for one in self._running if one.passage.path.rpartition("/")[2] in sentence]
-        home = self._best(there_named or self._running, said)
-        if home is None or len(said & home.code) < SHARED_MIN:
-            return None
-        equal = [one for one in self._running if self._weight(one, said) == self._weight(home, said)]
-        if there:
-            return home.passage if len(equal) == 1 and home.code & wanted else None
-        near = [one for one in self._running if any(term(one.passage.name) in home.code for home in equal)]
-        return None if any(one.code & wanted for one in (*equal, *near)) else home.passage
+    def home(self, sentence: str, apart: AbstractSet[str]) -> Place | None:
+        """The function that runs to which a sentence belongs, the words ``apart`` left out, if it is told well enough:
+        by a rare word of the code among others."""
+        said = _words(sentence) - apart
+        named = [one for one in self._running if one.passage.path.rpartition("/")[2] in sentence]
+        best = self._best(named or self._running, said)
+        shared = said & best.code if best is not None else set[str]()
+        return best if len(shared) >= SHARED_MIN + (not shared - PLAIN) else None
+
+    def around(self, home: Place) -> list[Place]:
+        """A function with those that it calls and that call it, two calls far, and the rest of its file."""
+        found = [home]
+        for _ in range(2):
+            names = {term(one.passage.name) for one in found}
+            spoken = set[str]().union(*(one.code for one in found))
+            found += [one for one in self._running if one not in found
+                      and (term(one.passage.name) in spoken or names & one.code)]  # fmt: skip
+        return found + [one for one in self._places if one.passage.path == home.passage.path and not one.passage.name]
 
     def without(self, each: AbstractSet[str], wanted: AbstractSet[str]) -> CodePassage | None:
         """The first function that has one of ``each`` and none of the wanted words."""
