@@ -20,6 +20,7 @@ from pmagent.actors.audit.matters import (
     PRODUCT,
     STOP,
     TOLD,
+    Matter,
     term,
     terms,
 )
