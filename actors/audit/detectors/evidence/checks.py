@@ -50,8 +50,6 @@ _COUNTS: Final = re.compile(
 """A sentence with one of these says that something has an effect."""
 _CONDITION: Final = r"\b(?:after|when|once|if|until|unless|more\s+than|at\s+most|up\s+to|below|above)"
 """Words before a value on which something depends."""
-_RECORDED: Final = re.compile(r"\b(?:computed|calculated|recorded|stored|noted)\b", re.IGNORECASE)
-"""Words about a value that nothing uses which are true all the same."""
 _ANY: Final = frozenset((
     "result", "results", "data", "value", "values", "text", "item", "items", "output", "response", "answer", "line",
     "lines", "name", "report", "state", "message", "messages", "row", "rows",
@@ -107,9 +105,9 @@ class Facts:
                 self._found.setdefault(one.goal, one)
         self._there = {one.goal for one in survey.findings}
         self._dead = [one for one in survey.findings if one.goal == "repo.idle"]
-        wasted = [one for one in survey.findings if one.goal == "outcome.unused"]
-        self._lost = [one for one in wasted if one.reached]
-        self._wasted = {term(one.text.partition(" ")[0]): one for one in wasted}
+        self._lost = [one for one in survey.findings if one.goal == "outcome.unused" and one.reached]
+        unused = {term(one.text.partition(" ")[0]) for one in survey.findings if one.goal == "outcome.unused"}
+        self._useful = self._used - unused
         self._keys = [
             (_stems(key), one)
             for one in survey.findings if one.goal in _UNDECLARED and one.reached
@@ -227,9 +225,6 @@ class Facts:
     def _by_use(self, statement: Finding) -> Answer:
         """By what is there and of no use."""
         matter = MATTERS[statement.goal]
-        wasted = [one for name, one in self._wasted.items() if name in matter.words and name in _plain(statement.text)]
-        if wasted and not _RECORDED.search(statement.text):
-            return _denied(statement, f"{wasted[0].text}, {_place(wasted[0])}")
         if _DECLARES.search(statement.text) and not self._there.isdisjoint(matter.goals):
             return _holds(statement, "it is there, though nothing that runs uses it")
         unused = [one for one in self._survey.findings if one.goal in matter.goals and not one.reached]
@@ -240,22 +235,17 @@ class Facts:
     def _by_words(self, statement: Finding) -> Answer:
         """By the names that code has which does such a thing."""
         matter = MATTERS[statement.goal]
-        if matter.words & self._used:
-            return _holds(statement, f"the code names {min(matter.words & self._used)}")
+        if matter.words & self._useful:
+            return _holds(statement, f"the code names {min(matter.words & self._useful)}")
         sure = min((absence_of(goal, self._survey) for goal in matter.goals), default=absence(self._survey))
         elsewhere = not matter.words and all(no_occasion(goal, self._survey.examined) for goal in matter.goals)
         idle = matter.words & self._idle
-        said = [one.group() for one in matter.pattern.finditer(statement.text)]
-        vague = not idle and (MOODS["praise"].search(statement.text) or any(map(self._names_all, said)))
+        vague = not idle and MOODS["praise"].search(statement.text)
         unlike = matter.against and not matter.against & self._used
         if sure < LOOKED_UP or elsewhere or vague or unlike or (matter.words and not self._used):
             return None
         why = f"only code that nothing reaches names {min(idle)}" if idle else "not found"
         return _denied(statement, why, STATEMENT_SURE * sure)
-
-    def _names_all(self, said: str) -> bool:
-        """Whether the code that runs names each word of a claim: then it may do this in a way of its own."""
-        return terms(re.findall("[A-Za-z]+", said)) <= self._used
 
     # --- of names, products, numbers, and anything else ---
 
