@@ -19,10 +19,12 @@ def passage(
 CODE = [
     passage("convert", "convert cup gram flour subprocess", "weigh"),
     passage("fetch", "fetch http page request timeout", line=10),
-    passage("rank", "rank note relevance", line=20),
+    passage("rank", "rank question relevance", line=20),
+    passage("store", "store cache disk page", line=25),
     passage("by_aisle", "by_aisle list sort", line=30, reached=False),
     passage("test_convert", "convert gram", test=True),
 ]
+CODE.append(passage("urgency_of", "urgency_of ticket urgency invoke llm", line=50))
 SWALLOWED = Finding(goal="project.swallowed", path="app.py", line=12, text="except: pass")
 LACKING = Finding(goal="state.undeclared", path="app.py", line=3, text="hint reads 'hints_used', which State lacks")
 
@@ -37,7 +39,12 @@ LACKING = Finding(goal="state.undeclared", path="app.py", line=3, text="hint rea
         ("claim.told", "The list is a stub sorted by aisles.", "list sorted aisles", "open"),
         ("project.tested", "The fetching of pages is tested.", "", "contradicted"),
         ("project.tested", "The conversion to grams is tested.", "", "open"),
-        ("output.by_model", "The relevance of notes is ranked by a model.", "", "contradicted"),
+        ("output.by_model", "The relevance of questions is ranked by a model.", "", "contradicted"),
+        ("output.cached", "The relevance of each question is cached.", "", "contradicted"),
+        ("output.cached", "Pages are cached on disk.", "", "supported"),
+        ("output.cached", "Everything is cached.", "", "supported"),
+        ("justice.by_rule", "The conversion of cups to grams is decided by rules.", "", "open"),
+        ("justice.by_rule", "The urgency of tickets is decided by rules.", "", "contradicted"),
         ("tools.time_limits", "All processes have a time limit.", "", "contradicted"),
         ("tools.time_limits", "Processes have a time limit.", "", "supported"),
         ("project.nothing_swallowed", "If a page cannot be fetched this is reported.", "", "contradicted"),

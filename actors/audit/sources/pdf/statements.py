@@ -58,7 +58,7 @@ _PLAINLY: Final = re.compile(r"(?<![\w./`@-])(?:(?<=\A)[A-Z])?[a-z]{3,}(?![\w/`@
 _TITLED: Final = re.compile(r"[\s-]+[A-Z][a-z]")
 """A row of capitals is a title."""
 _LANGUAGE: Final = re.compile(
-    rf"(?:\b(?:in|into|from|to|and|or)|,)\s+({'|'.join(LANGUAGES)})\b(?!\s+[a-z])", re.IGNORECASE
+    rf"(?:\b(?:in|into|from|to|and|or)|,)\s+({'|'.join(LANGUAGES)})\b(?!\s+(?!and\b|or\b)[a-z])", re.IGNORECASE
 )
 _ADDRESS: Final = re.compile(r"\b\w+://\S+|\bwww\.\S+|\S+@\S+")
 _ENDINGS: Final = listed("py md txt json toml yaml yml cfg ini html csv pdf js ts sh lock db sql xml png svg log")
