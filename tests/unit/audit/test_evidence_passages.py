@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pmagent.actors.audit.detectors.evidence.checks import Facts
+from pmagent.actors.audit.detectors.evidence.claims import cross_referenced
+from pmagent.actors.audit.goals import goal_id
 from pmagent.actors.audit.matters import terms
+from pmagent.actors.audit.rubric import dimension_of
 from pmagent.contracts.audit_facts import CodePassage, Finding
-from tests.support.audits import survey
+from tests.support.audits import dimension, reading, survey
 from tests.support.cases import each
 
 
@@ -65,3 +68,16 @@ def test_without_passages_nothing_is_held_against_them() -> None:
     for goal, text in (("claim.told", "Flour is converted by density."), ("project.tested", "The pages are tested.")):
         statement = Finding(goal=goal, path="density", line=1, text=text)
         assert Facts(survey(words="flour")).checked(statement).outcome == "open"
+
+
+def test_a_word_alone_contradicts_no_sentence_of_which_anything_holds() -> None:
+    text = "Requests have a timeout of great serenity."
+    told = Finding(goal="claim.told", path="requests timeout serenity", line=1, text=text)
+    limits = Finding(goal="tools.time_limits", path="", line=1, text=text)
+    seen = survey(words=" ".join(one.words for one in CODE), passages=CODE)
+    for statements, wanted in (([told], "report.contradicted"), ([told, limits], "report.supported")):
+        wished = dimension_of(dimension("one", "pdf_report", goals=["report.supported"]))
+        found = cross_referenced(wished, [], seen, reading(statements=statements))
+        told_of = [goal_id(one.goal) for one in found if one.found]
+        assert wanted in told_of
+        assert (wanted == "report.contradicted") == ("report.contradicted" in told_of)

@@ -69,12 +69,14 @@ _JOINED: Final = re.compile(r"[a-z]{2}_[a-z]{2}", re.IGNORECASE)
 
 
 class Checked(NamedTuple):
-    """A statement of the report, and what came of looking it up."""
+    """A statement of the report, and what came of looking it up; ``by_word``: a word alone contradicts it, which does
+    not count where anything else in its sentence holds."""
 
     statement: Finding
     outcome: Literal["supported", "contradicted", "open"]
     why: str = ""
     sure: float = STATEMENT_SURE
+    by_word: bool = False
 
 
 Answer = Checked | None
@@ -294,7 +296,8 @@ class Facts:
         if home is not None:
             return _denied(statement, f"nothing reaches {_at(home)}", self._sure)
         unknown = self._passages.unknown(statement.path.split(), statement.text)
-        return _denied(statement, f"nothing here knows of {unknown}", self._sure) if unknown else None
+        why = f"nothing here knows of {unknown}"
+        return Checked(statement, "contradicted", why, self._sure, by_word=True) if unknown else None
 
 
 def _plain(text: str) -> list[str]:

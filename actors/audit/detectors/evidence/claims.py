@@ -172,7 +172,7 @@ def _statements(survey: RepoSurvey, reading: PdfReading) -> Iterator[Evidence]:
     for several in by_sentence.values():
         lost = [one for one in several if one.outcome == "contradicted"]
         held = [one for one in several if one.outcome == "supported"]
-        if lost:
+        if lost and not (held and all(one.by_word for one in lost)):
             denied.append(max(lost, key=lambda one: one.sure))
         else:
             supported += held[:1]
