@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from pmagent.actors.audit.matters import PLAIN, STOP, term, terms
 from pmagent.contracts.audit_facts import CodePassage, Finding, RepoSurvey
 
-CLEARLY: Final = 1.0
+CLEARLY: Final = 1.5
 """A passage fits a sentence better than another one where it weighs so many times as much."""
 SHARED_MIN: Final = 2
 """A sentence is about a passage, or this code, with which it shares so many words."""
