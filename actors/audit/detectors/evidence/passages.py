@@ -69,7 +69,7 @@ class Passages:
     def unknown(self, said: Sequence[str], sentence: str) -> str:
         """The first of the words that nothing which runs has, nor anything of their kind, in a sentence about this
         code; "": none."""
-        lost = self.known.lacks(one for one in said if term(one) not in PLAIN)
+        lost = self.known.lacks(one for one in said if term(one) not in PLAIN and not one.endswith("ly"))
         return lost[0] if lost and len(_words(sentence) & self.known.words) >= SHARED_MIN else ""
 
     def untested(self, sentence: str, passing: AbstractSet[str]) -> str:
