@@ -67,7 +67,8 @@ def test_a_sentence_is_held_against_the_passages_of_the_code(goal: str, text: st
 def test_without_passages_nothing_is_held_against_them() -> None:
     for goal, text in (("claim.told", "Flour is converted by density."), ("project.tested", "The pages are tested.")):
         statement = Finding(goal=goal, path="density", line=1, text=text)
-        assert Facts(survey(words="flour")).checked(statement).outcome == "open"
+        for seen in (survey(words="flour"), survey(words="", passages=CODE)):
+            assert Facts(seen).checked(statement).outcome == "open"
 
 
 def test_a_word_alone_contradicts_no_sentence_of_which_anything_holds() -> None:

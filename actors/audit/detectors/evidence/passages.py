@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final, NamedTuple
 
@@ -50,11 +50,12 @@ class Vocabulary:
 
 
 class Passages:
-    """All passages of a survey; none where it has none. ``named``: the words of code that runs."""
+    """All passages of a survey; none where it has none. ``named``: the words of code that runs; where there are none,
+    too little was read to say what is not there."""
 
-    def __init__(self, survey: RepoSurvey, named: Container[str]) -> None:
+    def __init__(self, survey: RepoSurvey, named: AbstractSet[str]) -> None:
         self._named = named
-        every = [_place(one) for one in survey.passages]
+        every = [_place(one) for one in survey.passages if named]
         self._places = [one for one in every if not one.passage.test]
         self._functions = [one for one in self._places if one.passage.name[:1].islower()]
         self._running = [one for one in self._functions if one.passage.reached]

@@ -119,14 +119,15 @@ def _survey(clone: Clone, past: History, listed: Tree, answer: Answer) -> RepoSu
 
 
 def fitted(survey: RepoSurvey) -> RepoSurvey:
-    """The survey, no longer than it may be: of what takes most room the later half goes, as often as it must."""
+    """The survey, no longer than it may be: of what takes most room the later half goes, as often as it must; of the
+    passages all, for who has a part of them cannot tell what none has."""
     while len(msgspec.json.encode(survey)) > SURVEY_BYTES:
         sizes = {part: len(msgspec.json.encode(getattr(survey, part))) for part in _PARTS}
         part = max(_PARTS, key=lambda name: sizes[name])
         kept: list[Any] = getattr(survey, part)
         if not kept:
             break
-        kept = kept[: len(kept) // 2]
+        kept = [] if part == "passages" else kept[: len(kept) // 2]
         said = [note for note in survey.notes if not note.startswith(f"of {part} ")]
         note = f"of {part} the first {len(kept)} are kept, for there is no room for more"
         survey = msgspec.structs.replace(survey, **{part: kept}, notes=[*said, note])
