@@ -40,7 +40,7 @@ from typing import Any, NamedTuple
 
 from pmagent.actors.audit.detectors.code.parse import is_python, parsed
 from pmagent.actors.audit.detectors.code.survey import survey_code
-from pmagent.actors.audit.detectors.evidence.claims import Facts
+from pmagent.actors.audit.detectors.evidence.checks import Facts
 from pmagent.actors.audit.matters import EXPLAINED
 from pmagent.actors.audit.sources.pdf.layout import Paragraph
 from pmagent.actors.audit.sources.pdf.statements import statements

@@ -162,6 +162,20 @@ class Function(Fact, frozen=True, kw_only=True):
     text: str
 
 
+class CodePassage(Fact, frozen=True, kw_only=True):
+    """A function, a class without its methods, or what is left of a file (``line`` 0, ``name`` ""), with the words in
+    it, between blanks, as ``actors/audit/matters.py`` cuts them: ``words`` of its code, ``said`` those that only stand
+    in its comments and long texts. ``reached``: it can run; ``test``: it belongs to a test."""
+
+    path: str
+    line: Natural
+    name: str
+    words: str
+    said: str
+    reached: bool = True
+    test: bool = False
+
+
 class RepoSurvey(Fact, frozen=True, kw_only=True):
     """All that is known of a repository. ``files``: its tracked paths, sorted, the first ``FILES_MAX``. ``examined``:
     what was looked at and how much of it (files, python_files, notebooks, lines, calls …); ``unread`` are Python files
@@ -169,7 +183,8 @@ class RepoSurvey(Fact, frozen=True, kw_only=True):
     each goal, kept or not. ``notes``: what was left out, and why. ``functions``: those that findings lie in and that
     graphs run, their texts within the budget that was asked for. ``words``: those of the code that can run, and of
     settings and templates, between blanks, as ``actors/audit/matters.py`` cuts them; ``idle_words``: those that only
-    stand in other code. Where ``words`` is empty, they were not counted, or are too many."""
+    stand in other code. Where ``words`` is empty, they were not counted, or are too many. ``passages``: the code in
+    pieces; none where it is too long."""
 
     commit: str
     branch: str
@@ -187,6 +202,7 @@ class RepoSurvey(Fact, frozen=True, kw_only=True):
     functions: list[Function] = []
     words: str = ""
     idle_words: str = ""
+    passages: list[CodePassage] = []
 
 
 class Heading(Fact, frozen=True, kw_only=True):

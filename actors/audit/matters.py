@@ -12,7 +12,7 @@ import re
 import tomllib
 from collections.abc import Iterable
 from importlib.resources import files
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
@@ -38,7 +38,11 @@ class Matter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     goals: tuple[str, ...] = ()
     flaws: tuple[str, ...] = ()
     words: frozenset[str] = frozenset()
+    against: frozenset[str] = frozenset()
+    each: frozenset[str] = frozenset()
+    scope: Literal["", "home", "not home", "tests"] = ""
     denial: bool = False
+    near: bool = False
 
     @property
     def pattern(self) -> re.Pattern[str]:
@@ -88,7 +92,8 @@ def _read() -> tuple[Matter, ...]:
     for row in _FILE["matter"]:
         unknown = {*row.get("goals", ()), *row.get("flaws", ())} - set(GOALS)
         assert not unknown, f"matters.toml: {row['id']} names no goal: {unknown}"
-        found.append(Matter(**{**row, "words": frozenset(map(term, row.get("words", "").split()))}))
+        listed = {name: frozenset(map(term, row.get(name, "").split())) for name in ("words", "against", "each")}
+        found.append(Matter(**{**row, **listed}))
     return tuple(found)
 
 
@@ -97,8 +102,16 @@ MOODS: Final = Patterns(_FILE["moods"])
 """Patterns of sentences that do not just say that something is so; ``aside`` is of headings."""
 REASONS: Final = Patterns(_FILE["reasons"])
 """How a sentence explains."""
+PLAIN: Final = frozenset(map(term, _FILE["plain"]["words"].split()))
+"""Words of which no code has to know for a sentence with them to be true."""
+STOP: Final = frozenset(map(term, _FILE["plain"]["stop"].split()))
+"""Words that say nothing."""
 PRODUCTS: Final = frozenset(_FILE["products"]["names"].split())
 """Names of others in lower case."""
+LANGUAGES: Final = {
+    name: frozenset((term(name), *map(term, codes.split()))) for name, codes in _FILE["languages"].items()
+}
+"""Languages of people, with the words of code for them."""
 FAMILIAR: Final = frozenset(_FILE["products"]["familiar"].split())
 """Names that a program need not name to do what is said with them."""
 SIGNS: Final = Patterns(_FILE["signs"])

@@ -15,7 +15,7 @@ from pmagent.actors.audit.goals import GOALS
 from pmagent.actors.audit.sources.repository import survey as surveys
 from pmagent.actors.audit.sources.repository.survey import fitted, survey_repository
 from pmagent.contracts.audit_events import AuditLimits
-from pmagent.contracts.audit_facts import FILES_MAX, Finding, RepoSurvey
+from pmagent.contracts.audit_facts import FILES_MAX, CodePassage, Finding, RepoSurvey
 from tests.support.repositories import Made
 
 LIMITS = AuditLimits()
@@ -242,6 +242,13 @@ def test_no_survey_is_longer_than_it_may_be(source: Made, tmp_path: Path) -> Non
     assert short.file_count == found.file_count
     assert any(note.startswith("of files the first ") for note in short.notes)
     assert fitted(short) == short
+
+
+def test_passages_go_whole_where_there_is_no_room_for_them(source: Made, tmp_path: Path) -> None:
+    found = survey(source, tmp_path)
+    assert found.passages
+    long = CodePassage(path="p", line=1, name="n", words="word " * 1_000, said="")
+    assert fitted(msgspec.structs.replace(found, passages=[long] * 2_000)).passages == []
 
 
 def test_a_survey_is_fitted(source: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

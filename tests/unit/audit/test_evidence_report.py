@@ -239,7 +239,6 @@ def test_claims_of_features_are_supported_or_contradicted_by_the_code() -> None:
         (said("claim.name", "Up to a limit.", "DESK_MAX_SUM"), survey(words="desk max sum"), "report.supported"),
         (said("claim.name", "Up to a limit.", "DESK_MAX_SUM"), survey(words="desk max"), "report.contradicted"),
         (said("graph.fan_out", "A robust framework with fan-out."), survey(words="queue"), ""),
-        (said("state.reducers", "They use operator.add."), survey(finding("state.typed"), words="operator add"), ""),
         (said("claim.name", "It merges.", "merge"), survey(words="pool", idle_words="merg"), "report.contradicted"),
         (said("claim.product", "Kept in Postgres.", "Postgres"), survey(words="postgressaver"), "report.supported"),
         (said("claim.product", "Kept in Postgres.", "Postgres"), survey(words="sqlit"), "report.contradicted"),

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from pmagent.actors.audit.detectors.code.lost import LossReader
-from pmagent.actors.audit.detectors.code.names import last_name, parameters
+from pmagent.actors.audit.detectors.code.names import last_name
 from pmagent.actors.audit.detectors.code.scopes import Function, Module, Site, module_of
 from pmagent.actors.audit.detectors.code.source import Source
 from pmagent.actors.audit.detectors.code.usage import (
@@ -69,8 +69,6 @@ class Body(NamedTuple):
     public: bool
     owner: str = ""
     stub: bool = False
-    said: frozenset[str] = frozenset()
-    """Its other words: parameters, keywords, names that it gives, numbers."""
 
 
 class ReachReader:
@@ -167,18 +165,12 @@ class ReachReader:
                 if one.stub or (one not in self._reached and self._offered.isdisjoint((one.name, one.owner))):
                     yield one
 
-    def spoken(self) -> tuple[set[str], set[str]]:
-        """The names and numbers in code that can run, and those that stand in other code only."""
-        used, idle = set[str](), set[str]()
-        for body in (*self._loaded.values(), *(one for several in self._functions.values() for one in several)):
-            offered = not self._offered.isdisjoint((body.name, body.owner))
-            runs = (body in self._reached or offered) and not body.stub
-            (used if runs else idle).update(body.names, body.said, [body.name])
-        used.update(part for path, body in self._loaded.items() if body in self._reached
-                    for part in self._imports[path])  # fmt: skip
-        for path, body in self._loaded.items():
-            idle.update(() if body in self._reached else self._imports[path])
-        return used, idle - used
+    def runs(self, path: str, line: int, names: Sequence[str]) -> bool:
+        """The same of a function or class under these names, also where the package offers it to others; of a file
+        (line 0), whether it is loaded."""
+        if line == 0:
+            return path not in self._loaded or self._loaded[path] in self._reached
+        return self.reached(path, line) or not self._offered.isdisjoint(names)
 
     def unused(self) -> Iterator[tuple[str, Unused]]:
         """Results in reached code that nothing uses, by path and line."""
@@ -223,10 +215,9 @@ def _body(module: Module, node: Function, site: Site) -> Body:
     around = site.scope.node
     special = node.name.startswith("__") and node.name.endswith("__")
     heard = module.mentions[node]
-    said = heard.said.union(one.arg for one in parameters(node))
     return Body(
         path=module.source.path, name=node.name, first=first, last=node.end_lineno or node.lineno,
-        names=frozenset(heard.names | heard.read), said=frozenset(said),
+        names=frozenset(heard.names | heard.read),
         registered=special or any(name not in _PLAIN_DECORATORS for name in decorators),
         public=not node.name.startswith("_") and site.scope.function is None,
         owner=around.name if isinstance(around, ast.ClassDef) and around.bases else "", stub=is_stub(node),
@@ -237,7 +228,7 @@ def _module_body(module: Module) -> Body:
     """The code that runs when a module is loaded, decorators and defaults included."""
     heard = module.mentions[module.tree]
     names = frozenset(heard.names | heard.read)
-    return Body(module.source.path, _LOADED, 0, 0, names, registered=True, public=True, said=frozenset(heard.said))
+    return Body(module.source.path, _LOADED, 0, 0, names, registered=True, public=True)
 
 
 def _is_run(module: Module) -> bool:

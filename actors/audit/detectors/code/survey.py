@@ -12,6 +12,7 @@ import msgspec
 from pmagent.actors.audit.detectors.code.connected import Connection, counted
 from pmagent.actors.audit.detectors.code.history import history_findings
 from pmagent.actors.audit.detectors.code.parse import is_python, role_of
+from pmagent.actors.audit.detectors.code.passages import PassageReader
 from pmagent.actors.audit.detectors.code.personas import PersonaReader
 from pmagent.actors.audit.detectors.code.project import ProjectReader, Read, project_findings
 from pmagent.actors.audit.detectors.code.reach import ReachReader
@@ -25,6 +26,7 @@ from pmagent.contracts.audit_facts import (
     CONTENT_CHARS_MAX,
     FINDINGS_MAX,
     CodeGraph,
+    CodePassage,
     Fact,
     Finding,
     History,
@@ -41,9 +43,6 @@ GRAPHS_MAX: Final = 100
 OTHERS_MAX: Final = 400
 """Of a repository with more templates, scripts and settings than this, its words are not counted."""
 OTHER_BYTES: Final = 200_000
-WORDS_MAX: Final = 30_000
-_TAKEN: Final = 4_000
-"""So many names are taken at once, to see when there are too many words."""
 _OF_OTHERS: Final = _LISTS.pattern("of_others")
 _DEPENDING: Final = re.compile(
     r"^\s*(?:[\w-]*dependencies|requires|dev|test|\w+)\s*=\s*\[[^\]\[]*(?:\[[^\]]*\][^\]\[]*)*[<>=~][^\]\[]*(?:\[[^\]]*\][^\]\[]*)*\]",
@@ -51,7 +50,6 @@ _DEPENDING: Final = re.compile(
 )
 """A list of versions in a settings file."""
 _LOCKED: Final = re.compile(r"(?:^|/)(?:[\w-]*lock[\w-]*\.\w+|node_modules/.*)$")
-_NAME: Final = re.compile(r"[A-Za-z_]\w*|\d+(?:\.\d+)?")
 
 _RANK: Final[Mapping[Role, int]] = {"code": 0, "example": 1, "test": 2}
 
@@ -69,6 +67,7 @@ class CodeFacts(Fact, frozen=True, kw_only=True):
     unparsed: list[Unparsed]
     words: str = ""
     idle_words: str = ""
+    passages: list[CodePassage] = []
 
 
 class CodeReader:
@@ -81,6 +80,7 @@ class CodeReader:
         self._personas = PersonaReader()
         self._project = ProjectReader()
         self._reach = ReachReader()
+        self._passages = PassageReader(sum(map(is_python, files)))
         self._state = StateReader()
         self._table = TableReader()
         self._detectors: tuple[Detector, ...] = (
@@ -104,6 +104,7 @@ class CodeReader:
         for detector in self._detectors:
             detector.take(source)
         self._reach.take(source)
+        self._passages.take(source)
         release(source)
 
     def refuse(self, unparsed: Unparsed) -> None:
@@ -118,11 +119,14 @@ class CodeReader:
 
     def join(self, later: CodeReader) -> None:
         """Add what was taken by another reader: files that stand behind this one's in the order of the paths."""
-        for mine, theirs in zip((*self._detectors, self._reach), (*later._detectors, later._reach), strict=True):
+        for mine, theirs in zip(self._readers(), later._readers(), strict=True):
             _joined(mine, theirs)
         _joined(self._examined, later._examined)
         for unparsed in later._unparsed:
             self._note(unparsed)
+
+    def _readers(self) -> tuple[object, ...]:
+        return (*self._detectors, self._reach, self._passages)
 
     def facts(self, files: Sequence[str], read: Read, history: History) -> CodeFacts:
         """All facts that were found. ``files`` are the repository's paths, ``read`` gives the content of one."""
@@ -139,7 +143,8 @@ class CodeReader:
         for detector in self._detectors:
             for name, count in detector.examined.items():
                 examined[name] = max(examined.get(name, 0), count)
-        words, idle_words = _spoken(self._reach, files, read)
+        others = _others(files, read)
+        told = self._passages.told(self._reach.runs, others, files) if len(others) <= OTHERS_MAX else ("", "", [])
         facts = CodeFacts(
             examined=dict(sorted(examined.items())), graphs=self._graphs.graphs()[:GRAPHS_MAX],
             findings=[finding for goal in sorted(found) for finding in kept(found[goal])],
@@ -147,7 +152,7 @@ class CodeReader:
             terms=[], unparsed=self._unparsed,
         )
         kept_short = msgspec.convert(storable(msgspec.to_builtins(facts)), CodeFacts)
-        return msgspec.structs.replace(kept_short, words=words, idle_words=idle_words)
+        return msgspec.structs.replace(kept_short, words=told[0], idle_words=told[1], passages=told[2])
 
 
 def _joined(one: Any, later: Any) -> Any:
@@ -174,27 +179,10 @@ def kept(found: list[Finding]) -> list[Finding]:
     return sorted(found, key=lambda finding: (not finding.reached, _RANK[role_of(finding.path)]))[:FINDINGS_MAX]
 
 
-def _spoken(reach: ReachReader, files: Sequence[str], read: Read) -> tuple[str, str]:
-    """``words`` and ``idle_words`` of a survey."""
-    from pmagent.actors.audit.matters import terms  # loads the OA's word lists; processes that read no code need none
-
-    others = [path for path in files if _OF_OTHERS.search(path) and not _LOCKED.search(path)]
-    if len(others) > OTHERS_MAX:
-        return "", ""
-    said, idle = reach.spoken()
-    for path in others:
-        said.update(_NAME.findall(_without_dependencies((read(path) or b"")[:OTHER_BYTES].decode("utf-8", "replace"))))
-    said.update(part for path in files for part in _NAME.findall(path))
-    used: set[str] = set()
-    names = sorted(said)
-    for start in range(0, len(names), _TAKEN):
-        used |= terms(names[start : start + _TAKEN])
-        if len(used) > WORDS_MAX:
-            return "", ""
-    apart = terms(idle) - used
-    if len(used) + len(apart) > WORDS_MAX:
-        return "", ""
-    return " ".join(sorted(used)), " ".join(sorted(apart))
+def _others(files: Sequence[str], read: Read) -> dict[str, str]:
+    """The texts of templates, scripts and settings, by path: one more than ``OTHERS_MAX`` at most."""
+    paths = [path for path in files if _OF_OTHERS.search(path) and not _LOCKED.search(path)][: OTHERS_MAX + 1]
+    return {path: _without_dependencies((read(path) or b"")[:OTHER_BYTES].decode("utf-8", "replace")) for path in paths}
 
 
 def _without_dependencies(text: str) -> str:

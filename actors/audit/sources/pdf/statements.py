@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 from pmagent.actors.audit.matters import (
     EXPLAINED,
     FAMILIAR,
+    LANGUAGES,
     MATTERS,
     MOODS,
     NAME,
@@ -36,8 +37,8 @@ from pmagent.contracts.audit_facts import Finding
 
 EACH_MAX: Final = 5
 """So many statements are kept of each matter."""
-MANY_MAX: Final = 60
-"""And so many of names, of numbers, and of explanations."""
+MANY_MAX: Final = 200
+"""And so many of names, of numbers, of explanations, and of what is told besides."""
 IN_SENTENCE_MAX: Final = 40
 """So many words of a sentence are looked at for each kind of claim."""
 TEXT_CHARS: Final = 400
@@ -52,8 +53,13 @@ _CAMEL: Final = re.compile(r"[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]+)+$")
 _SNAKE: Final = re.compile(r"_*[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+$")
 _CAPITAL: Final = re.compile(r"(?<=[a-z,] )(?:[A-Z][\w.-]*[a-z0-9]|[a-z]{2,}[A-Z]\w*|[A-Z]{5,})(?:[\u2019'](?=s\b))?")
 _WORD: Final = re.compile(r"(?<![\w./-])[A-Za-z][\w-]*(?!/)")
+_PLAINLY: Final = re.compile(r"(?<![\w./`@-])(?:(?<=\A)[A-Z])?[a-z]{3,}(?![\w/`@(]|\.\w)")
+"""A word that is no name."""
 _TITLED: Final = re.compile(r"[\s-]+[A-Z][a-z]")
 """A row of capitals is a title."""
+_LANGUAGE: Final = re.compile(
+    rf"(?:\b(?:in|into|from|to|and|or)|,)\s+({'|'.join(LANGUAGES)})\b(?!\s+(?!and\b|or\b)[a-z])", re.IGNORECASE
+)
 _ADDRESS: Final = re.compile(r"\b\w+://\S+|\bwww\.\S+|\S+@\S+")
 _ENDINGS: Final = listed("py md txt json toml yaml yml cfg ini html csv pdf js ts sh lock db sql xml png svg log")
 _NUMBER: Final = re.compile(
@@ -95,7 +101,7 @@ def statements(passages: Iterable[Paragraph]) -> tuple[list[Finding], int]:
             sentence = _ADDRESS.sub(lambda found: " " * len(found.group()), written)
             codes = [(begin - place, end - place) for begin, end in passage.codes]
             full = {goal for goal in MATTERS if len(kept.get(goal, ())) >= EACH_MAX}
-            told = [] if beside else claimed(sentence, codes, full) or _told(sentence)
+            told = [] if beside else [*claimed(sentence, codes, full), *_told(sentence)]
             telling += not beside and tells(sentence)
             if not planned and explains(sentence):
                 told.append(Said(EXPLAINED, passage.heading[:TEXT_CHARS]))
@@ -129,10 +135,24 @@ def claimed(sentence: str, codes: Iterable[tuple[int, int]] = (), full: Containe
     return [*found, *_names(sentence, list(codes)), *_products(sentence), *_numbers(sentence)]
 
 
-def _told(sentence: str) -> list[Said]:
-    """That something does something, of a sentence that claims nothing that is known by its words."""
-    whole = tells(sentence) and not instructs(sentence) and asserted(sentence, len(sentence), len(sentence))
-    return [Said(TOLD)] if whole else []
+def _told(sentence: str) -> Iterator[Said]:
+    """That something does something now: the words for what does not go without saying."""
+    if tells(sentence) and not instructs(sentence):
+        ends = [*(one.start() for one in re.finditer("[,;:]", sentence)), len(sentence)]
+        if any(asserted(sentence, end, end) for end in ends):
+            yield Said(TOLD, " ".join(_spoken(sentence) if _acts(sentence) else ()))
+
+
+def _acts(sentence: str) -> bool:
+    """Whether a sentence tells of what is done now, and no story."""
+    return bool(SIGNS["acts"].search(sentence)) and not SIGNS["narrated"].search(sentence)
+
+
+def _spoken(sentence: str) -> Iterator[str]:
+    for one in _some(_PLAINLY, sentence):
+        word = one.group().lower()
+        if word not in STOP_WORDS and asserted(sentence, *one.span()):
+            yield word
 
 
 def _some(pattern: re.Pattern[str], sentence: str) -> Iterator[re.Match[str]]:
@@ -168,6 +188,9 @@ def _products(sentence: str) -> Iterator[Said]:
     for one in _WORD.finditer(sentence):
         if one.group().lower() in PRODUCTS and asserted(sentence, *one.span()):
             yield Said(PRODUCT, one.group())
+    for one in _some(_LANGUAGE, sentence):
+        if _acts(sentence) and asserted(sentence, *one.span()):
+            yield Said(PRODUCT, one[1])
     for one in _some(_CAPITAL, sentence):
         name = one.group().rstrip(".'\u2019")
         named = name in FAMILIAR or keyword.iskeyword(name) or _TITLED.match(sentence, one.end())
@@ -187,7 +210,7 @@ def _numbers(sentence: str) -> Iterator[Said]:
         if unit and unit not in UNITS and not SIGNS["setting"].search(before):
             continue
         value = float(WRITTEN.get(number.lower(), 0) or number.replace(",", ""))
-        factors = UNITS.get(unit, [1]) if unit else [1, 100]
+        factors = UNITS.get(unit, [1])
         told = value > _CHANCE or value % 1 or (len(factors) > 1 and value >= 1)
         if MOODS["wished"].search(sentence[: one.start()]):
             continue

@@ -28,7 +28,7 @@ PROCESSES_MAX: Final = 8
 
 _CHILD: Final = "pmagent.actors.audit.sources.repository.survey_child"
 _decoder: Final = msgspec.json.Decoder(Answer)  # made where there is one thread: surveys are read in several
-_PARTS: Final = ("files", "findings", "functions", "graphs", "terms", "unparsed")
+_PARTS: Final = ("files", "findings", "functions", "graphs", "terms", "unparsed", "passages")
 
 
 def survey_repository(
@@ -114,18 +114,20 @@ def _survey(clone: Clone, past: History, listed: Tree, answer: Answer) -> RepoSu
         functions=answer.functions,
         words=code.words,
         idle_words=code.idle_words,
+        passages=code.passages,
     )
 
 
 def fitted(survey: RepoSurvey) -> RepoSurvey:
-    """The survey, no longer than it may be: of what takes most room the later half goes, as often as it must."""
+    """The survey, no longer than it may be: of what takes most room the later half goes, as often as it must; of the
+    passages all, for who has a part of them cannot tell what none has."""
     while len(msgspec.json.encode(survey)) > SURVEY_BYTES:
         sizes = {part: len(msgspec.json.encode(getattr(survey, part))) for part in _PARTS}
         part = max(_PARTS, key=lambda name: sizes[name])
         kept: list[Any] = getattr(survey, part)
         if not kept:
             break
-        kept = kept[: len(kept) // 2]
+        kept = [] if part == "passages" else kept[: len(kept) // 2]
         said = [note for note in survey.notes if not note.startswith(f"of {part} ")]
         note = f"of {part} the first {len(kept)} are kept, for there is no room for more"
         survey = msgspec.structs.replace(survey, **{part: kept}, notes=[*said, note])
