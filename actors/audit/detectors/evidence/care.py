@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Final
 
+from pmagent.actors.audit.detectors.evidence.items import CARE
 from pmagent.actors.audit.detectors.evidence.text import NOWHERE, counted, evidence, joined
 from pmagent.actors.audit.goals import GOALS
 from pmagent.actors.audit.justice.scores import half_up
 from pmagent.contracts.audit import Evidence
 from pmagent.contracts.audit_facts import RepoSurvey
 
-CARE: Final = "repo.care"
 WHOLE: Final = 100
 _KEPT: Final = 90
 """Where nothing is known against the program: there is always something that no detector sees."""
