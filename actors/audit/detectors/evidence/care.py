@@ -31,6 +31,8 @@ _BARE: Final = 12
 _LINES: Final = 2_000
 """A flaw costs in full that is found once in so many lines of code; in large code a rarer one costs its share."""
 SURE: Final = 0.8
+_UNUSED, _UNUSED_RULES = "outcome.unused", "justice.without_effect"
+"""One flaw, told twice for two criteria."""
 _PART: Final = re.compile(r"\((\d+)%\)$")
 
 
@@ -42,6 +44,8 @@ def care(survey: RepoSurvey) -> Iterator[Evidence]:
     there = {one.goal for one in survey.findings if GOALS[one.goal].kind == "asset"}
     unreached = there - reached
     flaws = {one for one in reached if GOALS[one].kind == "flaw" and not one.startswith(("history.", "project."))}
+    if _UNUSED in flaws:
+        flaws.discard(_UNUSED_RULES)
     every = max(survey.examined.get("lines", 0), _LINES)
     dense = {goal: min(Fraction(max(survey.counts.get(goal, 0), 1) * _LINES, every), Fraction(1)) for goal in reached}
     shares = [int(part[1]) for one in survey.findings if one.goal == "project.types"

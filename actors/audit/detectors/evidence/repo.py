@@ -63,7 +63,8 @@ def repo_evidence(dimension: Dimension, survey: RepoSurvey) -> list[Evidence]:
     found += _flaws(dimension, survey)
     found += _around(of_code, survey)
     looked = any(one.confidence and GOALS[goal_id(one.goal)].kind != "context" for one in found)
-    if any(_family(goal) != "history" for goal in of_code) and (looked or not assets or _has_other_shape(assets, survey)):
+    of_history = all(_family(goal) == "history" for goal in of_code)
+    if not of_history and (looked or not assets or _has_other_shape(assets, survey)):
         found += care(survey)
     if "repo.term" in dimension.goals:
         found += _terms(dimension, survey)

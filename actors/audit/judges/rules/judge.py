@@ -117,7 +117,8 @@ def score(judge: Judge, seen: Measure, *, halfway: bool = False, leans: Fraction
 
 def _first(judge: Judge, bench: _Bench) -> Said:
     seen = measure(bench.counted, bench.around)
-    return Said(score(judge, seen, leans=bench.leans), cited(judge, bench.counted, bench.scopes), tuple(bench.counted), seen)
+    told = cited(judge, bench.counted, bench.scopes)
+    return Said(score(judge, seen, leans=bench.leans), told, tuple(bench.counted), seen)
 
 
 def _second(brief: Brief, own: JudicialOpinion, bench: _Bench) -> Said:
