@@ -6,8 +6,10 @@ from textwrap import dedent, indent
 
 import pytest
 
+from pmagent.actors.audit.detectors.code.flows import works
 from pmagent.actors.audit.detectors.code.parse import parsed
 from pmagent.actors.audit.detectors.code.reach import ReachReader
+from pmagent.actors.audit.detectors.code.scopes import module_of
 from pmagent.actors.audit.detectors.code.survey import survey_code
 from pmagent.contracts.audit_facts import History
 from tests.support.detected import source
@@ -182,3 +184,11 @@ def test_an_approval_by_its_name_asks_somebody() -> None:
     """
     assert "agent.approval" not in found(program.replace("HOLE", "log.info(state)"))
     assert "agent.approval" in found(program.replace("HOLE", "desk.wait(state)"))
+
+
+def test_each_call_of_a_long_chain_is_read_once_and_a_deep_expression_by_its_names() -> None:
+    module = module_of(source("def f(g, x):\n    g" + ".add_node(x)" * 60 + "\n    return " + "-(" * 60 + "x" + ")" * 60))
+    assert module is not None
+    first = next(works(module))
+    assert len(first.calls) == 60
+    assert (first.given("x"), first.result) in first.flows

@@ -18,7 +18,7 @@ from pmagent.actors.audit.lists import Lists
 _LISTS: Final = Lists(__package__, "flows")
 
 _DEPTH_MAX: Final = 40
-"""Deeper in an expression nothing is read."""
+"""Deeper in an expression only names are read."""
 CHANGING: Final = _LISTS.words("changing")
 """Methods that only change what they are called on."""
 _LOGGING: Final = _LISTS.words("logging")
@@ -133,14 +133,14 @@ class _Reading:
         """What is done under a condition depends on it."""
         self._flows += [(one, each) for one in under for target in to for each in (target, part(target))]
 
-    def _change(self, owner: ast.expr, read: Read, under: frozenset[Place]) -> None:
-        """What an object is given is a part of it."""
+    def _change(self, owner: ast.expr, which: Read, read: Read, under: frozenset[Place]) -> None:
+        """What an object is given is a part of it; ``which`` says what object that is."""
         roots = self._roots(owner)
         given = {("variable", *self._me, one) for one in self._given}
         self._changes = self._changes or any(one in given or one[1:4] != self._me for one in roots)
         every = [each for one in roots for each in (one, ("change", *one))]
         self._flow(read, *every)
-        self._decide((*under, *self.read(owner, under).every, ("acts", *self._me)), *every)
+        self._decide((*under, *which.every, ("acts", *self._me)), *every)
 
     def _key(self, key: str, read: Read, under: Iterable[Place], value: ast.AST) -> None:
         self._flow(read, ("key", key))
@@ -284,9 +284,9 @@ class _Reading:
                     slice=ast.Constant(value=str(key)), value=owner
                 ):
                     self._key(key, read, under, value)
-                    self._change(owner, read, under)
+                    self._change(owner, self.read(owner, under), read, under)
                 case ast.Subscript(value=owner, slice=index):
-                    self._change(owner, read | self.read(index, under), under)
+                    self._change(owner, self.read(owner, under), read | self.read(index, under), under)
                 case ast.Starred(value=inner):
                     todo.append(inner)
                 case ast.Tuple(elts=parts) | ast.List(elts=parts):
@@ -299,7 +299,8 @@ class _Reading:
     ) -> Read:
         """What an expression is made of; calls, keys and assignments in it are noted."""
         if depth > _DEPTH_MAX:
-            return NOTHING
+            names = frozenset(self._variable(one.id) for one in ast.walk(value) if isinstance(one, ast.Name))
+            return Read(names, frozenset(map(part, names)))
 
         def below(one: ast.AST) -> Read:
             return self.read(one, under, depth=depth + 1)
@@ -373,7 +374,7 @@ class _Reading:
         )
         self._open = self._open or name in _SEEN_THROUGH
         if attribute and name in CHANGING:
-            self._change(owner, _together(read for _, read in given), under)
+            self._change(owner, base, _together(read for _, read in given), under)
         return Read(frozenset((place,)), frozenset((part(place),)))
 
 
