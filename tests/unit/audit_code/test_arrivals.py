@@ -187,8 +187,9 @@ def test_an_approval_by_its_name_asks_somebody() -> None:
 
 
 def test_each_call_of_a_long_chain_is_read_once_and_a_deep_expression_by_its_names() -> None:
-    module = module_of(source("def f(g, x):\n    g" + ".add_node(x)" * 60 + "\n    return " + "-(" * 60 + "x" + ")" * 60))
+    program = f"def f(g, x):\n    g{'.add_node(x)' * 30}\n    return {'-(' * 60}x{')' * 60}\n"
+    module = module_of(source(program))
     assert module is not None
     first = next(works(module))
-    assert len(first.calls) == 60
+    assert len(first.calls) == 30
     assert (first.given("x"), first.result) in first.flows
