@@ -99,6 +99,7 @@ class Arrivals:
         """What does not arrive, in the order in which it stands: results of functions that do nothing else, variables,
         and keys of states and objects."""
         seen, known = set[str](), {name for several in self._fields.values() for name in several}
+        used = self._used()
         for one in self._works:
             idle = bool(one.name) and one.returns and one.identity not in self._acting and not self._arrives(one.result)
             if idle and one.name in self._called and not one.name.startswith("__"):
@@ -109,7 +110,8 @@ class Arrivals:
             for _, name, first, last in one.replaced:
                 yield Lost("variable", name, one.path, first, last, f"{name} is computed and replaced unread")
             for place, name, first, last in one.variables:
-                if not self._arrives(place) and place not in told and (one.name or name not in self._names):
+                local = all(target[:4] == place[:4] for target in used.get(place, ()))
+                if local and not self._arrives(place) and place not in told and (one.name or name not in self._names):
                     kind: Literal["variable", "global"] = "variable" if one.name else "global"
                     yield Lost(kind, name, one.path, first, last, f"{name} is computed and never used")
             computed = {variable.place for variable in one.variables} | {call.place for call in one.calls}
@@ -121,6 +123,17 @@ class Arrivals:
                     )
                     if not elsewhere and not self._arrives(("key", key)) and not self._arrives_within(key):
                         yield Lost("key", key, one.path, line, line, f"{key} is computed, and no code reads it")
+
+    def _used(self) -> dict[Place, set[Place]]:
+        """By variable where it flows to, as a whole or in part: what another function or a call is given is used, even
+        if that comes to nothing."""
+        used: defaultdict[Place, set[Place]] = defaultdict(set)
+        for target, sources in self._into.items():
+            for source in sources:
+                bare = source[1:] if source[0] == "part" else source
+                if bare[0] == "variable":
+                    used[bare].add(target[1:] if target[0] == "part" else target)
+        return used
 
     def forgets(self, reducer: str) -> Iterator[tuple[Work, str]]:
         """Functions called so of two values that return nothing of one of them, and which it is."""
