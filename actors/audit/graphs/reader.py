@@ -7,7 +7,7 @@ is guessed. Files of tests are counted only; graphs of examples are told where t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 
 from pmagent.actors.audit.detectors.code.source import Source
@@ -15,12 +15,13 @@ from pmagent.actors.audit.graphs.build import BUILDERS
 from pmagent.actors.audit.graphs.faults import counted_loops, graph_faults
 from pmagent.actors.audit.graphs.findings import graph_findings, running
 from pmagent.actors.audit.graphs.program import Program, mentions_graphs
-from pmagent.actors.audit.graphs.routes import function_of
 from pmagent.actors.audit.graphs.run import Run
 from pmagent.actors.audit.graphs.search import follow, graphs_of
-from pmagent.actors.audit.graphs.updates import UpdateReader, spent_keys
-from pmagent.actors.audit.graphs.values import Builder, Func, alternatives
+from pmagent.actors.audit.graphs.shape import reached
+from pmagent.actors.audit.graphs.values import START, Builder, Func, alternatives
 from pmagent.contracts.audit_facts import CodeGraph, Finding, GraphFault
+
+Place = tuple[str, ...]
 
 
 class GraphReader:
@@ -60,17 +61,23 @@ class GraphReader:
             text = f"a loop of the graph ends by {key}, which it counts up"
             yield Finding(goal="agent.limits", path=builder.path, line=line, text=text, confidence=0.5)
 
-    def written(self) -> Iterator[tuple[str, str, str, int]]:
-        """The keys for which nodes compute a value that they use for nothing else: key, node, path and line."""
-        reader = UpdateReader(self._run) if self._run is not None else None
-        for builder, _graph in self._read() if reader is not None else ():
-            for name, node in builder.nodes.items():
-                function = function_of(node.action)
-                if reader is not None and isinstance(function, Func) and builder.kind in BUILDERS:
-                    updates = reader.read(function)
-                    spent = spent_keys(function)
-                    yield from ((key, name, function.scope.path, line) for key, line in updates.writes.items()
-                                if key not in spent)  # fmt: skip
+    def unasked(self, sending: Container[Place], asking: Container[Place]) -> Iterator[tuple[CodeGraph, str, bool]]:
+        """The nodes that send something and to which a way leads from START past all that ask; and whether any of the
+        graph asks. Functions are given as they are told apart: by path, line and name."""
+        for builder, graph in self._read():
+            named = {
+                name: {(one.scope.path, str(one.node.lineno), one.name) for one in alternatives(node.action)
+                       if isinstance(one, Func)}
+                for name, node in builder.nodes.items()
+            }  # fmt: skip
+            asks = {name for name, functions in named.items() if any(one in asking for one in functions)}
+            onward: dict[str, list[str]] = {}
+            for edge in running(builder):
+                if edge.source not in asks:
+                    onward.setdefault(edge.source, []).append(edge.target)
+            past = reached(START, onward) - asks
+            for name in [name for name in named if name in past and any(one in sending for one in named[name])]:
+                yield graph, name, bool(asks)
 
     def dead_places(self) -> list[tuple[str, int, int]]:
         """Functions (path, first and last line) that are nodes, but only such to which no path leads from START."""

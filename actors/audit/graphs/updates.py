@@ -369,20 +369,6 @@ def counters_of(function: Func) -> set[str]:
     return found
 
 
-def spent_keys(function: Func) -> set[str]:
-    """The keys whose value is a constant, or stands under a name that the function hands to others too."""
-    nodes = inside(function.node)
-    quiet = ("len", "str", "print")
-    calls = [node for node in nodes if isinstance(node, ast.Call) and last_name(node.func) not in quiet]
-    handed = {one.id for call in calls for one in call.args if isinstance(one, ast.Name)}
-    pairs = [pair for node in nodes if isinstance(node, ast.Dict) for pair in zip(node.keys, node.values, strict=True)]
-    return {
-        str(key.value) for key, value in pairs
-        if isinstance(key, ast.Constant)
-        and (isinstance(value, ast.Constant) or (isinstance(value, ast.Name) and value.id in handed))
-    }  # fmt: skip
-
-
 def _alone(function: Func) -> ast.expr | None:
     """The value of a function that does nothing but return one, and tell of it."""
     if isinstance(function.node, ast.Lambda):

@@ -81,6 +81,10 @@ def test_a_criterion_without_occasion_for_most_of_it_does_not_apply_as_a_whole()
     flawed = survey(finding("state.undeclared"), examined=NOTHING)
     missing = [one for one in repo_evidence(about(*goals), flawed) if one.goal.startswith("state.models")]
     assert [one.confidence > 0 for one in missing] == [True], "what does wrong has an occasion"
+    agents = survey(examined=NOTHING | {"python_files": 3, "parsed": 3, "model_calls": 2})
+    assert judgeable(repo_evidence(about(*goals), agents), about(*goals)), "it has a state in another shape"
+    tools = ("tools.time_limits", "tools.checked_processes")
+    assert not judgeable(repo_evidence(about(*tools), agents), about(*tools)), "it starts no process in any shape"
 
 
 HEAD = """

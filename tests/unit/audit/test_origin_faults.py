@@ -133,7 +133,7 @@ def test_nothing_is_found_in_code_that_has_nothing_whatever_the_rubric_says() ->
     ]
     promising = dict.fromkeys(("forensic_instruction", "success_pattern"), "git state graph sandbox structured output")
     empty = repo_evidence(about(*code, **promising), surveyed({"main.py": "print('hello')\n"}))
-    assert {goal_id(one.goal) for one in empty if one.found} == {"repo.scope", "repo.flaws", "repo.care"}
+    assert {goal_id(one.goal) for one in empty if one.found} == {"repo.scope", "repo.flaws"}
     full = repo_evidence(about(*TOOLS), surveyed({"src/tools.py": SAFE}))
     assert {
         one.location.partition(":")[0] for one in full if one.found and GOALS[goal_id(one.goal)].kind == "asset"

@@ -108,13 +108,22 @@ def test_a_judge_leans_to_how_the_program_at_large_is_kept_but_charges_flaws_in_
     found = [item("agent.persistence"), item("agent.limits")]
     poor, good = around("repo.care", "10 of 100"), around("repo.care", "90 of 100")
     assert scores(judged(raw, *found)) == scores(judged(raw, *found, good)) == (5, 5, 5)
-    assert scores(judged(raw, *found, poor)) == (3, 3, 3)
+    middle = around("repo.care", "50 of 100")
+    assert scores(judged(raw, *found, middle)) == (4, 4, 4)
+    assert scores(judged(raw, *found, poor)) == (2, 2, 2), "no more than a point above the program at large"
     gaps = [item(one.goal.partition(":")[0], found=False) for one in found]
     assert scores(judged(raw, *gaps, good)) == (3, 3, 3)
     flaw = item("project.swallowed", 0.9)
     assert scores(judged(raw, *found, flaw, good)) == scores(judged(raw, *found, flaw)) == (3, 4, 3)
     said = judged(raw, *found, poor)
     assert all("kitchen#4" in one.cited_evidence for one in said.values())
+
+
+def test_a_program_of_agents_without_the_shapes_that_are_known_is_judged_by_how_it_is_kept_at_large() -> None:
+    raw = dimension("state.typed", "state.models", "state.undeclared")
+    unseen = [item("state.typed", 0.0, found=False), item("state.models", 0.0, found=False)]
+    assert scores(judged(raw, *unseen, around("repo.care", "29 of 100"))) == (2, 2, 2)
+    assert scores(judged(raw, *unseen, around("repo.care", "79 of 100"))) == (4, 4, 4)
 
 
 def test_each_judge_has_a_measure_of_evidence_that_the_others_do_not_cite() -> None:

@@ -8,11 +8,9 @@ from textwrap import dedent
 import pytest
 
 from pmagent.actors.audit.detectors.code.parse import parsed
-from pmagent.actors.audit.detectors.code.scopes import module_of
 from pmagent.actors.audit.detectors.code.survey import survey_code
-from pmagent.actors.audit.detectors.code.usage import dead_stores, is_stub, may_waste, returns_only
+from pmagent.actors.audit.detectors.code.usage import is_stub
 from pmagent.contracts.audit_facts import History
-from tests.support.detected import source
 
 HISTORY = History(total=0, shown=[], span_s=0, burst=0.0)
 COURT = '''
@@ -131,27 +129,6 @@ def function(text: str) -> ast.FunctionDef:
     return found
 
 
-@pytest.mark.parametrize(("body", "dead"), [
-    ("text = render(x)\nreturn x", ["text"]),
-    ("text = render(x)\nreturn text", []),
-    ("spread = max(x) - min(x)\nwide = spread > 2\nreturn sum(x)", ["spread", "wide"]),
-    ("score = rules(x)\nscore = 4 * len(x)\nreturn score", ["score"]),
-    ("score = rules(x)\nscore = score * 2\nreturn score", []),
-    ("score = rules(x)\nif x:\n    score = len(x)\nreturn score", []),
-    ("total = start(x)\nfor one in x:\n    total += one\nreturn x", []),
-    ("text = render(x)\nreturn lambda: text", []),
-    ("text = render(x)\nreturn locals()", []),
-    ("global text\ntext = render(x)", []),
-    ("_ = render(x)\nname = 'constant'", []),
-])
-def test_dead_stores(body: str, dead: list[str]) -> None:
-    module = module_of(source("def f(x):\n" + "".join(f"    {line}\n" for line in body.splitlines())))
-    assert module is not None
-    ((made, _site),) = module.functions()
-    assert [one.says.split()[0] for one in dead_stores(made)] == dead
-    assert may_waste(module, made) or not dead
-
-
 @pytest.mark.parametrize(("text", "stub"), [
     ("def f(): pass", True),
     ("def f():\n    '''To come.'''", True),
@@ -166,15 +143,3 @@ def test_dead_stores(body: str, dead: list[str]) -> None:
 ])
 def test_a_stub_does_nothing_or_always_the_same(text: str, stub: bool) -> None:
     assert is_stub(function(text)) is stub
-
-
-@pytest.mark.parametrize(("text", "only"), [
-    ("def f(s): return min(s, 3)", True),
-    ("def f(s):\n    t = s.lower()\n    return t.strip()", True),
-    ("def f(s):\n    s.append(1)\n    return s", False),
-    ("def f(s):\n    if not s:\n        raise ValueError\n    return s", False),
-    ("def f(s): return save(s)", False),
-    ("def f(s): print(s)", False),
-])
-def test_what_returns_a_value_and_does_nothing_else(text: str, only: bool) -> None:
-    assert returns_only(function(text)) is only

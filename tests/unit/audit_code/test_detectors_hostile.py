@@ -12,11 +12,9 @@ from hypothesis import strategies as st
 
 from pmagent.actors.audit.detectors.code.engineering import ProjectReader
 from pmagent.actors.audit.detectors.code.personas import PersonaReader
-from pmagent.actors.audit.detectors.code.scopes import module_of
 from pmagent.actors.audit.detectors.code.source import Detector, Source
 from pmagent.actors.audit.detectors.code.state import StateReader
 from pmagent.actors.audit.detectors.code.table import TableReader
-from pmagent.actors.audit.detectors.code.usage import dead_stores, may_waste
 from pmagent.actors.audit.goals import GOALS
 from pmagent.contracts.audit_facts import CONTENT_CHARS_MAX, Finding
 from tests.support.cases import each
@@ -107,18 +105,6 @@ def look(text: str) -> list[Finding]:
         found.extend(detector.findings())
         assert all(count >= 0 for count in detector.examined.values())
     return found
-
-
-@settings(deadline=None)
-@given(PROGRAMS)
-def test_only_functions_that_may_waste_a_value_do(program: str) -> None:
-    text = HEAD + program
-    try:
-        module = module_of(Source("app/main.py", text, ast.parse(text), "code"))
-    except SyntaxError:
-        return
-    assert module is not None
-    assert all(may_waste(module, one) for one, _site in module.functions() if any(True for _ in dead_stores(one)))
 
 
 @settings(deadline=None)

@@ -248,6 +248,7 @@ BROKEN: Mapping[str, str] = {
     "graph.py": '''
 from typing import TypedDict
 
+import requests
 from langgraph.graph import START, StateGraph
 
 class Case(TypedDict):
@@ -258,7 +259,9 @@ class Case(TypedDict):
 def begin(case: Case): return {"topic": case["topic"], "mood": case["topic"]}
 def left(case: Case): return {"score": 5}
 def right(case: Case): return {"score": len(case["topic"]) + 1}
-def again(case: Case): return {"topic": case["topic"] + "!"}
+def again(case: Case):
+    requests.post("https://example.org/mood", json=case, timeout=10)
+    return {"topic": case["topic"] + "!"}
 def lost(case: Case): pass
 def choose(case: Case): return "nowhere" if case["topic"] else "again"
 

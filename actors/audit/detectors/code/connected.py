@@ -39,6 +39,8 @@ _FAULTS: Final = {
 _ENDLESS: Final = ("endless-cycle", "stuck-choice")
 _CLASS: Final = re.compile(r"\b(?:class|in) ([A-Z]\w*)")
 """The class of a finding about the state."""
+_REDUCER: Final = re.compile(r"reducer (\w+) of [^\n]*\n(?:.*\n)*?.*\b(?:list|dict|set|List|Dict|Set|Sequence)\[")
+"""What is found of a reducer whose values hold several."""
 _FILES: Final = ("open", "read_text", "read_bytes", "write_text", "write_bytes")
 """Reading or writing files can be safe or not; a library of plain functions does neither."""
 _MANIFEST: Final = "langgraph.json"
@@ -56,13 +58,13 @@ class Connection:
         self._personas = personas
         self._stages: list[Finding] = []
         self._unused: dict[str, list[tuple[int, int, str]]] = {}
-        for path, one in reach.unused():
-            self._unused.setdefault(path, []).append((one.first, one.last, one.says))
-        self._unread_names = [] if reach.library else [
-            one for one in reach.losses.unread_names() if one[0] not in reach.offered_by_name
+        self._unread_names = [
+            one for one in reach.lost
+            if one.kind == "global" and not reach.library and one.name not in reach.offered_by_name
         ]  # fmt: skip
-        for name, path, line in self._unread_names:
-            self._unused.setdefault(path, []).append((line, line, f"{name} is computed and never used"))
+        self._results = [one for one in reach.lost if one.kind not in ("global", "key")]
+        for one in (*self._results, *self._unread_names):
+            self._unused.setdefault(one.path, []).append((one.first, one.last, one.says))
         unread = [one for one in personas if one.variable and not reach.mentions(one.variable)]
         self._mute = bool(personas) and len(unread) == len(personas)
         self._dead = [*graphs.dead_places(), *((one.path, one.line, one.line) for one in unread)]
@@ -89,8 +91,9 @@ class Connection:
         for body in () if self._reach.library else self._reach.idle():
             text = f"{body.name}: {'does nothing' if body.stub else 'nothing that runs names it'}"
             yield Finding(goal="repo.idle", path=body.path, line=body.first, text=text, confidence=0.9)
-        yield from self._unread()
         yield from self._wasted(seen)
+        yield from self._forgotten(seen)
+        yield from self._unasked(seen)
 
     def _of_fault(self, fault: GraphFault) -> Iterator[Finding]:
         """The fault as a finding, and what follows from it."""
@@ -113,31 +116,45 @@ class Connection:
     def _wasted(self, seen: Sequence[Finding]) -> Iterator[Finding]:
         """Results that are computed, and that nothing uses."""
         judging = [one for one in seen if one.goal.startswith("justice.")]
-        for name, path, line in self._unread_names:
-            if any(one.goal == "output.structured" and (one.path, one.line) == (path, line) for one in seen):
-                yield Finding(goal="output.unused_schema", path=path, line=line, text=f"no code reads {name}",
-                              confidence=0.9)  # fmt: skip
-        for path, unused in self._reach.unused():
-            yield Finding(goal="outcome.unused", path=path, line=unused.first, text=unused.says, confidence=0.8)
-            if any(one.path == path and abs(one.line - unused.first) < _NEAR for one in judging):
-                yield Finding(goal="justice.without_effect", path=path, line=unused.first, text=unused.says,
+        structured = {(one.path, one.line) for one in seen if one.goal == "output.structured"}
+        for one in (*self._results, *self._unread_names):
+            if (one.path, one.first) in structured:
+                yield Finding(goal="output.unused_schema", path=one.path, line=one.first, text=one.says, confidence=0.9)
+        for one in self._reach.lost:
+            if one.kind != "global":
+                yield Finding(goal="outcome.unused", path=one.path, line=one.first, text=one.says, confidence=0.8)
+        for one in self._results:
+            if any(other.path == one.path and abs(other.line - one.first) < _NEAR for other in judging):
+                yield Finding(goal="justice.without_effect", path=one.path, line=one.first, text=one.says,
                               confidence=0.8)  # fmt: skip
-            if any(one.goal == "output.structured" and (one.path, one.line) == (path, unused.first) for one in seen):
-                yield Finding(goal="output.unused_schema", path=path, line=unused.first, text=unused.says,
-                              confidence=0.9)  # fmt: skip
 
-    def _unread(self) -> Iterator[Finding]:
-        """Keys of a state that are computed, and that no code reads."""
-        for key, node, path, line in [] if self._reach.library else self._graphs.written():
-            if not self._reach.losses.reads(key) and self._reach.reached(path, line):
-                text = f"{key} of the state is written by {node}, and no code reads it"
-                yield Finding(goal="outcome.unused", path=path, line=line, text=text, confidence=0.8)
+    def _forgotten(self, seen: Sequence[Finding]) -> Iterator[Finding]:
+        """Reducers of many values that return one of those that they are given, and nothing of the other."""
+        for one in seen:
+            named = _REDUCER.match(one.text) if one.goal == "state.reducers" else None
+            for work, name in self._reach.arrivals.forgets(named[1]) if named is not None else ():
+                text = f"{work.name}() returns nothing of {name}: of what is written side by side the rest is lost"
+                for goal in ("state.parallel_writes", "outcome.unused"):
+                    yield Finding(goal=goal, path=work.path, line=work.first, text=text, confidence=0.8)
+
+    def _unasked(self, seen: Sequence[Finding]) -> Iterator[Finding]:
+        """Nodes that send something before anybody is asked, or though nobody is."""
+        asked = [one for one in seen if one.goal == "agent.approval" and one.reached]
+        arrivals = self._reach.arrivals
+        for graph, name, asks in self._graphs.unasked(arrivals.sending, arrivals.asking):
+            if self._reach.reached(graph.path, graph.line) and (asks or not asked):
+                why = "a way leads to it past who asks" if asks else "nobody is asked before"
+                text = f"{name} changes something elsewhere, and {why}"
+                sure = 0.9 if asks else 0.5
+                yield Finding(goal="agent.unasked", path=graph.path, line=graph.line, text=text, confidence=sure)
 
     def _held(self, finding: Finding) -> Finding:
         family = finding.goal.partition(".")[0]
         if family not in _OF_PROGRAMS:
             return finding
         reached = self._reach.reached(finding.path, finding.line) and self._is_named(finding)
+        if finding.goal == "agent.approval" and finding.text.partition("\n")[0].endswith(", by its name"):
+            reached = reached and not self._reach.arrivals.only_tells(finding.path, finding.line)
         reached = reached and not (self._mute and finding.goal == "judges.parallel")
         places = [(first, last) for path, first, last in self._dead if path == finding.path]
         if family in _BY_RESULT:

@@ -1,30 +1,27 @@
-"""Values that are lost though something reads code for them: overwritten, made of constants, read by nobody; pure.
+"""Files that are overwritten, and results that are none; pure. For values that reach nobody see ``arrivals``.
 
 - A **file** is overwritten where a loop writes to a path that no name of the loop is part of.
 - A **canned** result is a constant text that is written as a file, or a copy of a file that came with the program.
-- A **key** of a state is lost that nobody reads, where nobody is given the whole state.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
-from pmagent.actors.audit.detectors.code.answers import questions
 from pmagent.actors.audit.detectors.code.excerpts import found
 from pmagent.actors.audit.detectors.code.names import (
     argument,
     bindings,
     called,
     calls_of,
-    last_name,
     parameters,
     walk,
 )
 from pmagent.actors.audit.detectors.code.notes import Notes, Waiting
-from pmagent.actors.audit.detectors.code.scopes import Function, Module, Scope, Site
+from pmagent.actors.audit.detectors.code.scopes import Module, Scope, Site
 from pmagent.contracts.audit_facts import Finding
 
 _OPENING: Final = frozenset(("builtins.open", "io.open", "codecs.open"))
@@ -33,10 +30,6 @@ _DATA: Final = re.compile(r"[\w./-]+\.(?:json|jsonl|csv|md|txt|pdf|xlsx|html)")
 _TEXT_MIN: Final = 20
 """A shorter constant is a mark or a header, and no result."""
 _SCORED: Final = re.compile(r"(?:score|grade|rating|verdict|mark)\W.*\d", re.IGNORECASE | re.DOTALL)
-_INVOKING: Final = frozenset(("invoke", "ainvoke"))
-_STREAMING: Final = frozenset(("stream", "astream", "astream_events", "batch", "abatch", "get_state", "update_state"))
-_STATE: Final = "state"
-_WHOLE: Final = frozenset(("items", "values", "model_dump", "model_dump_json", "dict", "json", "copy"))
 
 
 def look(module: Module, notes: Notes) -> None:
@@ -84,7 +77,8 @@ def _target(module: Module, call: ast.Call, site: Site) -> ast.expr | None:
 
 
 def _loops(site: Site) -> list[ast.For | ast.AsyncFor]:
-    return [one.stmt for one in site.around() if isinstance(one.stmt, ast.For | ast.AsyncFor)]
+    """The loops around; the one in whose own line something stands is none, for that is looked over once."""
+    return [one.stmt for one in site.around() if isinstance(one.stmt, ast.For | ast.AsyncFor) and one is not site.frame]
 
 
 def _varying(loops: list[ast.For | ast.AsyncFor]) -> set[str]:
@@ -126,122 +120,3 @@ def _constant(value: ast.expr, scope: Scope) -> str:
             return ""
         value = values[0]
     return value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else ""
-
-
-# --- over all files ------------------------------------------------------------------------------------------------
-
-
-class LossReader:
-    """Is given every Python file, then says which names of modules and keys of a state nobody reads; tests read
-    nothing."""
-
-    def __init__(self) -> None:
-        self._functions: set[str] = set()
-        self._loaded: set[str] = set()
-        self._globals: list[tuple[str, str, int]] = []
-        self._keys: set[str] = set()
-        self._whole = set[tuple[str, str]]()
-        self._returning = set(_INVOKING) | {_STATE}
-        self._invoked = False
-
-    def take(self, module: Module) -> None:
-        """Look at a file that ships."""
-        self._functions.update(one.name for one, _ in module.functions())
-        for heard in module.mentions.values():
-            self._loaded |= heard.read
-            self._keys |= heard.attributes
-            self._invoked = self._invoked or not heard.attributes.isdisjoint(_INVOKING)
-        self._keys |= module.texts
-        for stmt in module.tree.body:
-            match stmt:
-                case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call()) if not name.startswith("__"):
-                    self._globals.append((name, module.source.path, stmt.lineno))
-        if module.may_name(*_RUNNING):
-            self._take_states(module)
-
-    def _take_states(self, module: Module) -> None:
-        """Follow the state that a run gave back, and the one that a node is given."""
-        asked, states = _asked(module), _states(module)
-        holding = {name for names in states.values() for name in names}
-
-        def take(one: ast.AST, site: Site, target: str) -> None:
-            if type(one) is ast.Name and one.id in holding and not isinstance(body := _body(site), ast.ClassDef):
-                self._take_whole(states.get(body, {}).get(one.id, ()), target)
-
-        def run(one: ast.AST, site: Site, target: str) -> None:
-            if _is_run(one, asked) and not isinstance(_body(site), ast.ClassDef):
-                self._take_whole(_INVOKING, target)
-
-        for call, site in module.calls():
-            name = last_name(call.func)
-            if name in _WHOLE and isinstance(call.func, ast.Attribute):
-                take(call.func.value, site, "*")
-            if name in _STREAMING and not isinstance(_body(site), ast.ClassDef):
-                self._take_whole(_INVOKING, "*")
-            for one in call.args:
-                (take if type(one) is ast.Name else run)(one, site, name if name != "run" else "")
-            for given in call.keywords:
-                if given.arg is None:
-                    take(given.value, site, "*")
-        for site in module.sites(ast.FormattedValue):
-            take(getattr(site.node, "value", site.node), site, "*")
-        returns = (site for site in module.sites(ast.Return) if _is_run(getattr(site.node, "value", None), asked))
-        self._returning.update(body.name for body in map(_body, returns) if isinstance(body, Function))
-
-    def _take_whole(self, sources: Iterable[str], target: str) -> None:
-        """Somebody is given the whole of what came from one of these functions."""
-        if target:
-            self._whole.update((source, target) for source in sources)
-
-    def unread_names(self) -> Iterator[tuple[str, str, int]]:
-        """Names that a module gives a computed value, and that no code reads: name, path and line."""
-        yield from (one for one in self._globals if one[0] not in self._loaded | self._keys)
-
-    def reads(self, key: str) -> bool:
-        """Whether code reads this key of a state, or may do so with a whole state."""
-        taken = {target for source, target in self._whole if source in self._returning}
-        return key in self._keys or not self._invoked or not taken <= self._functions
-
-
-_RUNNING: Final = ("invoke", "state", "State", "stream", "batch")
-"""A file without any of these words neither runs a graph nor holds its state."""
-
-
-def _body(site: Site) -> Function | ast.ClassDef | None:
-    """The function or class of which something is a part, decorators, defaults and bases included; None: the module."""
-    if site.frame is not None and isinstance(site.frame.stmt, Function | ast.ClassDef):
-        return site.frame.stmt
-    scope: Scope | None = site.scope
-    while scope is not None:
-        if isinstance(scope.node, Function | ast.ClassDef):
-            return scope.node
-        scope = scope.parent
-    return None
-
-
-def _is_run(value: ast.AST | None, asked: Container[int]) -> bool:
-    """Whether a value is what a run gives back of something that is no model."""
-    while isinstance(value, ast.Await):
-        value = value.value
-    return isinstance(value, ast.Call) and last_name(value.func) in _INVOKING and id(value) not in asked
-
-
-def _states(module: Module) -> dict[Function | None, dict[str, set[str]]]:
-    """By function (None: the module's own code), names that may hold a state, and the functions from which it may have
-    come: what a run gave back, and the parameter of a node."""
-    asked = _asked(module)
-    found: dict[Function | None, dict[str, set[str]]] = {}
-    for call, site in module.calls():
-        match site.stmt:
-            case ast.Assign(targets=[ast.Name(id=name)]) if id(call) not in asked and not site.scope.is_class:
-                found.setdefault(site.scope.function, {}).setdefault(name, set()).add(last_name(call.func))
-    for function, _ in module.functions():
-        first = next((one for one in parameters(function) if one.arg != "self"), None)
-        if first is not None and (first.arg == "state" or last_name(first.annotation).endswith("State")):
-            found.setdefault(function, {})[first.arg] = {_STATE}
-    return found
-
-
-def _asked(module: Module) -> set[int]:
-    """The calls that ask a model."""
-    return {id(one.call) for several in questions(module).values() for one in several}

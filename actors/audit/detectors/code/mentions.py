@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
 from typing import Any, Final
 
 from pmagent.actors.audit.detectors.code.tree import FIELD_BY_FIELD
@@ -22,16 +21,15 @@ SAYING: Final = _WITH_BLOCKS | {ast.keyword, ast.BinOp}
 class Mentions:
     """The words of a function's body and annotations, or of a module's own statements: the names that they ``read``;
     in ``names`` ``attributes`` that are read, and of short texts what may be a name; in ``said`` names that they give,
-    keywords, and numbers. ``rewrites``: a name may be given a value twice in a row."""
+    keywords, and numbers."""
 
-    __slots__ = ("attributes", "names", "read", "rewrites", "said")
+    __slots__ = ("attributes", "names", "read", "said")
 
     def __init__(self) -> None:
         self.attributes: set[str] = set()
         self.names: set[str] = set()
         self.read: set[str] = set()
         self.said: set[str] = set()
-        self.rewrites = False
 
     def hear(self, node: Any) -> None:
         """Hear what a node itself says, one of ``SAYING``."""
@@ -46,11 +44,6 @@ class Mentions:
                     self.said.update(map(str, (left, right, left * right)))
         elif kind is ast.ClassDef:
             self.said.add(node.name)
-        if kind in _WITH_BLOCKS and not self.rewrites:
-            for name in ("body", "orelse", "finalbody"):
-                block = getattr(node, name, None)
-                if block and rewrites(block):
-                    self.rewrites = True
 
     def constant(self, value: Any) -> None:
         """Hear a constant."""
@@ -66,16 +59,3 @@ class Mentions:
             self.said.add(str(value)[:20])
         elif kind is float:
             self.said.add(f"{value:g}")
-
-
-def rewrites(block: Sequence[ast.stmt]) -> bool:
-    """Whether two assignments of a row of them give the same name a value."""
-    row: set[str] = set()
-    for stmt in block if len(block) > 1 else ():
-        if type(stmt) is not ast.Assign:
-            row.clear()
-        elif len(stmt.targets) == 1 and type(target := stmt.targets[0]) is ast.Name:
-            if target.id in row:
-                return True
-            row.add(target.id)
-    return False

@@ -14,23 +14,16 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from pmagent.actors.audit.detectors.code.lost import LossReader
+from pmagent.actors.audit.detectors.code.arrivals import Arrivals, Lost
+from pmagent.actors.audit.detectors.code.flowing import Work
+from pmagent.actors.audit.detectors.code.flows import works
 from pmagent.actors.audit.detectors.code.names import last_name
 from pmagent.actors.audit.detectors.code.scopes import Function, Module, Site, module_of
 from pmagent.actors.audit.detectors.code.source import Source
-from pmagent.actors.audit.detectors.code.usage import (
-    Calls,
-    Unused,
-    calls_alone,
-    dead_stores,
-    is_stub,
-    may_waste,
-    returns_only,
-)
+from pmagent.actors.audit.detectors.code.usage import is_stub
 
 _NAMING: Final = re.compile(
     r"(?:.*/)?(?:pyproject\.toml|setup\.(?:py|cfg)|langgraph\.json|Dockerfile[\w.-]*|docker-compose[\w.-]*\.ya?ml"
@@ -84,14 +77,12 @@ class ReachReader:
         self._called: dict[str, list[Body]] = {}
         self._by_stem: dict[str, list[str]] = {}
         self._waiting: list[Body] = []
-        self._unused: dict[str, list[Unused]] = {}
-        self._alone: dict[str, list[Calls]] = {}
-        self._answering: set[str] = set()
-        self._acting: set[str] = set()
-        self._calls: Counter[str] = Counter()
-        self._wasted: set[str] = set()
+        self._works: list[Work] = []
+        self._fields: dict[str, list[str]] = {}
         self._offered: set[str] = set()
-        self.losses = LossReader()
+        self.lost: list[Lost] = []
+        """Results of code that can run which do not arrive."""
+        self.arrivals = Arrivals((), {}, (), ())
         self.offered_by_name: set[str] = set()
         """Objects that a settings file or a script names, for others to run."""
         self.library = False
@@ -102,23 +93,18 @@ class ReachReader:
         module = module_of(source)
         if module is None or source.role == "test":
             return
-        self.losses.take(module)
         functions = list(module.functions())
         self._functions[source.path] = [_body(module, node, site) for node, site in functions]
-        wasting = (node for node, _ in functions if may_waste(module, node))
-        self._unused[source.path] = [one for node in wasting for one in dead_stores(node)]
-        self._alone[source.path] = list(calls_alone(module))
-        for node, _site in functions:
-            answers = module.scopes[node].returned and returns_only(node)
-            (self._answering if answers else self._acting).add(node.name)
-        self._calls.update(last_name(call.func) for call, _ in module.calls())
+        self._works += works(module)
+        for one, _ in module.classes():
+            fields = self._fields.setdefault(one.name, [])
+            fields += [last_name(stmt.target) for stmt in one.body if isinstance(stmt, ast.AnnAssign)]
         self._loaded[source.path] = _module_body(module)
         self._imports[source.path] = frozenset(part for name in module.imported for part in name.split(".") if part)
         if source.path.endswith("__init__.py"):
             self._offered.update(name.rpartition(".")[2] for name in module.imported)
         if _is_run(module):
             self._run.add(source.path)
-            self._unused[source.path] += dead_stores(module.tree)
 
     def settle(self, files: Sequence[str], read: Callable[[str], bytes | None]) -> None:
         """Follow everything from the entry points; ``read`` gives the content of one of the tracked ``files``."""
@@ -129,9 +115,6 @@ class ReachReader:
         for one in (one for several in self._functions.values() for one in several):
             for name in {one.name, one.owner} - {""}:
                 self._called.setdefault(name, []).append(one)
-        dropped = Counter(one.name for several in self._alone.values() for one in several)
-        pure = self._answering - self._acting
-        self._wasted = {name for name, count in dropped.items() if name in pure and count == self._calls[name]}
         entries = [path for path in self._loaded if path in self._run or _stem(path) in modules]
         self.library = not entries
         for path in entries or self._loaded:
@@ -141,6 +124,22 @@ class ReachReader:
                 self._reach(body)
         while self._waiting:
             self._follow(self._waiting.pop())
+        self._arrive()
+
+    def _arrive(self) -> None:
+        """See which results arrive; a function whose result is dropped everywhere, and that does nothing else, might as
+        well not be reached."""
+        at = {(body.path, body.name, body.last): body for body in self._reached}
+        running = [one for one in self._works if (one.path, one.name or _LOADED, one.last if one.name else 0) in at]
+        offered = {one.identity for one in running if self.library and not one.name.startswith("_")}
+        self.arrivals = Arrivals(running, self._fields, self._names, offered)
+        self.lost = [
+            one._replace(kind="variable") if one.kind == "global" and one.path in self._run else one
+            for one in self.arrivals.lost() if not (self.library and one.kind == "key")
+        ]  # fmt: skip
+        for one in self.lost:
+            if one.kind == "result":
+                self._reached.discard(at[one.path, one.name, one.last])
 
     def reached(self, path: str, line: int) -> bool:
         """Whether what stands there can run, and is more than a stub; a place that is not known can."""
@@ -172,19 +171,6 @@ class ReachReader:
             return path not in self._loaded or self._loaded[path] in self._reached
         return self.reached(path, line) or not self._offered.isdisjoint(names)
 
-    def unused(self) -> Iterator[tuple[str, Unused]]:
-        """Results in reached code that nothing uses, by path and line."""
-        pure = self._answering - self._acting
-        for path in sorted(self._unused):
-            dropped = [
-                Unused(one.first, one.last, f"the result of {one.name}() is dropped")
-                for one in self._alone[path]
-                if one.name in pure
-            ]
-            for unused in sorted((*self._unused[path], *dropped)):
-                if self.reached(path, unused.first):
-                    yield path, unused
-
     def _load(self, path: str) -> None:
         if self._loaded[path] not in self._reached:
             self._reach(self._loaded[path])
@@ -203,7 +189,7 @@ class ReachReader:
                 self._load(path)
         fresh = body.names - self._names
         self._names |= fresh
-        for name in fresh - self._wasted:
+        for name in fresh:
             for one in self._called.get(name, ()):
                 if self._loaded[one.path] in self._reached:
                     self._reach(one)

@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import Any, Final, NamedTuple, TypeVar
 
 from pmagent.actors.audit.detectors.code.bound import BINDERS, Binding, Function, Scope, bind_arguments
-from pmagent.actors.audit.detectors.code.mentions import SAYING, Mentions, rewrites
+from pmagent.actors.audit.detectors.code.mentions import SAYING, Mentions
 from pmagent.actors.audit.detectors.code.source import Source
 from pmagent.actors.audit.detectors.code.tree import FIELD_BY_FIELD, HOLDING, STATEMENTS, below
 
@@ -256,8 +256,6 @@ def _parts(
         bind_arguments(node.args, inner)
     if kind in _FUNCTIONS:
         own = module.mentions[node] = Mentions()
-        own.rewrites = rewrites(node.body)
-        heard.rewrites = heard.rewrites or own.rewrites
         heard = module.mentions[module.tree]
     for name in reversed(HOLDING[kind]):
         value: Any = getattr(node, name, None)

@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Final
 
+from pmagent.actors.audit.detectors.evidence.items import CARE
 from pmagent.actors.audit.detectors.evidence.text import NOWHERE, counted, evidence, joined
 from pmagent.actors.audit.goals import GOALS
 from pmagent.actors.audit.justice.scores import half_up
 from pmagent.contracts.audit import Evidence
 from pmagent.contracts.audit_facts import RepoSurvey
 
-CARE: Final = "repo.care"
 WHOLE: Final = 100
 _KEPT: Final = 90
 """Where nothing is known against the program: there is always something that no detector sees."""
@@ -31,6 +31,8 @@ _BARE: Final = 12
 _LINES: Final = 2_000
 """A flaw costs in full that is found once in so many lines of code; in large code a rarer one costs its share."""
 SURE: Final = 0.8
+_UNUSED, _UNUSED_RULES = "outcome.unused", "justice.without_effect"
+"""One flaw, told twice for two criteria."""
 _PART: Final = re.compile(r"\((\d+)%\)$")
 
 
@@ -42,6 +44,8 @@ def care(survey: RepoSurvey) -> Iterator[Evidence]:
     there = {one.goal for one in survey.findings if GOALS[one.goal].kind == "asset"}
     unreached = there - reached
     flaws = {one for one in reached if GOALS[one].kind == "flaw" and not one.startswith(("history.", "project."))}
+    if _UNUSED in flaws:
+        flaws.discard(_UNUSED_RULES)
     every = max(survey.examined.get("lines", 0), _LINES)
     dense = {goal: min(Fraction(max(survey.counts.get(goal, 0), 1) * _LINES, every), Fraction(1)) for goal in reached}
     shares = [int(part[1]) for one in survey.findings if one.goal == "project.types"

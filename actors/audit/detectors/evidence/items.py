@@ -14,6 +14,7 @@ from pmagent.actors.audit.goals import GOALS, goal_id
 from pmagent.actors.audit.rubric import Dimension
 from pmagent.contracts.audit import Evidence
 
+CARE: Final = "repo.care"
 SCOPES: Final = frozenset(("repo.scope", "report.scope", "images.scope"))
 
 
@@ -24,8 +25,8 @@ def key_of(dimension_id: str, number: int) -> str:
 
 def judgeable(evidence: Sequence[Evidence], dimension: Dimension | None = None) -> bool:
     """Whether there is anything to judge: something that was looked for, and could be looked at (confidence above 0),
-    or, of a ``dimension`` that asks for flaws alone, that none was found. Images that nobody looked at cannot be judged
-    by being there.
+    or, of a ``dimension`` that asks for flaws alone, that none was found; or how the program at large is kept. Images
+    that nobody looked at cannot be judged by being there.
     """
     seen = [one for one in evidence if one.confidence > 0]
     looked_at = {name for one in seen if GOALS[name := goal_id(one.goal)].kind != "context"}
@@ -35,4 +36,5 @@ def judgeable(evidence: Sequence[Evidence], dimension: Dimension | None = None) 
     goals = dimension.goals if dimension is not None else ()
     flaws_alone = bool(goals) and all(GOALS[goal].kind == "flaw" for goal in goals)
     looked_for = "repo.flaws" not in unseen and any(goal_id(one.goal) in SCOPES for one in seen)
-    return bool(looked_at) or (flaws_alone and looked_for)
+    at_large = any(goal_id(one.goal) == CARE for one in seen)
+    return bool(looked_at) or (flaws_alone and looked_for) or at_large

@@ -15,7 +15,7 @@ from pmagent.actors.audit.detectors.evidence.care import care
 from pmagent.actors.audit.detectors.evidence.graphs import graph_content, graph_line
 from pmagent.actors.audit.detectors.evidence.history import history_content, span
 from pmagent.actors.audit.detectors.evidence.text import NOWHERE, counted, evidence, joined
-from pmagent.actors.audit.goals import GOALS
+from pmagent.actors.audit.goals import GOALS, goal_id
 from pmagent.actors.audit.occasions import no_occasion
 from pmagent.actors.audit.rubric import Dimension
 from pmagent.contracts.audit import Evidence
@@ -30,6 +30,7 @@ UNRESOLVED: Final = 0.6
 """The same of a graph of which not everything can be read without running it."""
 HABIT: Final = 0.7
 """The same of what is known by names and habits of writing: it may be there in another way."""
+_OF_AGENTS: Final = ("state", "graph", "output")
 _BY_HABIT: Final = ("agent", "judges", "justice")
 _GOALS_BY_HABIT: Final = (
     "graph.error_route", "output.validated", "output.retried", "tools.errors_handled", "tools.inputs_checked",
@@ -61,11 +62,20 @@ def repo_evidence(dimension: Dimension, survey: RepoSurvey) -> list[Evidence]:
         found += [_no_matter(one) for one in items] if apart and goal not in without else items
     found += _flaws(dimension, survey)
     found += _around(of_code, survey)
-    if any(_family(goal) != "history" for goal in of_code):
+    looked = any(one.confidence and GOALS[goal_id(one.goal)].kind != "context" for one in found)
+    of_history = all(_family(goal) == "history" for goal in of_code)
+    if not of_history and (looked or not assets or _has_other_shape(assets, survey)):
         found += care(survey)
     if "repo.term" in dimension.goals:
         found += _terms(dimension, survey)
     return found[:EVIDENCE_MAX]
+
+
+def _has_other_shape(assets: Sequence[str], survey: RepoSurvey) -> bool:
+    """Whether a program has what a criterion is about in a shape that no detector knows: it is a program of agents, and
+    what was looked for belongs to all of these."""
+    agents = survey.examined.get("graphs") or survey.examined.get("model_calls")
+    return bool(agents) and {_family(goal) for goal in assets} <= {*_OF_AGENTS}
 
 
 def _no_matter(one: Evidence) -> Evidence:

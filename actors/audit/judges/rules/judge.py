@@ -23,9 +23,8 @@ from fractions import Fraction
 from typing import Final, NamedTuple
 
 from pmagent.actors.audit.clerk import Brief, NodeFailed
-from pmagent.actors.audit.detectors.evidence.care import CARE
-from pmagent.actors.audit.detectors.evidence.items import key_of
-from pmagent.actors.audit.goals import goal_id
+from pmagent.actors.audit.detectors.evidence.items import CARE, key_of
+from pmagent.actors.audit.goals import GOALS, goal_id
 from pmagent.actors.audit.judges.rules.arguing import Said, against, argument, cited, favour
 from pmagent.actors.audit.judges.rules.weighing import (
     SOUND,
@@ -48,9 +47,12 @@ EXAMINED: Final = ("repo.scope", "report.scope", "images.scope", "repo.flaws")
 """Goals of what was looked at and looked for: who speaks of an absence rests on them."""
 
 
-LEANS: Final = Fraction(9, 20)
+LEANS: Final = Fraction(1, 2)
 """So far a judge leans from what was found for the criterion to how the program at large is kept: what detectors find
-and miss is a sample, and a small one. The cost of a flaw that was found is no matter of leaning."""
+and miss is a sample, and a small one. The cost of a flaw that was found is no matter of leaning. Where there was no
+occasion for anything that was looked for, the program at large is all that a judge knows."""
+ABOVE: Final = 1
+"""No criterion scores more than this above how the program at large is kept."""
 
 
 def _there(judge: Judge, seen: Measure) -> Fraction:
@@ -78,7 +80,8 @@ def opinion(brief: Brief) -> JudicialOpinion:
         *(around[known][0] for known in (own, CARE) if known in around),
         *(key for key, one in keyed.items() if goal_id(one.goal) in EXAMINED and one.found),
     ]
-    bench = _Bench(counted, scopes, {goal: share for goal, (_, share) in around.items()})
+    sampled = bool(counted) or all(GOALS[goal].kind == "flaw" for goal in dimension.goals)
+    bench = _Bench(counted, scopes, {goal: share for goal, (_, share) in around.items()}, LEANS if sampled else 1)
     said = _first(brief.judge, bench) if brief.round == 1 or brief.own is None else _second(brief, brief.own, bench)
     return JudicialOpinion(
         judge=brief.judge,
@@ -90,26 +93,32 @@ def opinion(brief: Brief) -> JudicialOpinion:
 
 
 class _Bench(NamedTuple):
-    """Input of all judges: the items, the keys of what was examined, and what is known of the files around."""
+    """Input of all judges: the items, the keys of what was examined, what is known of the files around, and how far
+    they lean to it."""
 
     counted: Sequence[Item]
     scopes: Sequence[str]
     around: Mapping[str, Fraction]
+    leans: Fraction | int
 
 
-def score(judge: Judge, seen: Measure, *, halfway: bool = False) -> int:
+def score(judge: Judge, seen: Measure, *, halfway: bool = False, leans: Fraction | int = LEANS) -> int:
     """The score of a measure, rounded half up; ``halfway``: as a judge looks who has heard the others."""
     there, charged = _there(judge, seen), _charged(judge, seen)
     if halfway:
         there, charged = (there + SCORE_MIN + 4 * seen.kept) / 2, (charged + seen.damage) / 2
+    highest = seen.limits.get(judge, SCORE_MAX)
     if seen.care is not None:
-        there += LEANS * (SCORE_MIN + 4 * seen.care - there)
-    return max(SCORE_MIN, min(SCORE_MAX, half_up(there - charged), seen.limits.get(judge, SCORE_MAX)))
+        at_large = SCORE_MIN + 4 * seen.care
+        there += leans * (at_large - there)
+        highest = min(highest, half_up(at_large + ABOVE))
+    return max(SCORE_MIN, min(SCORE_MAX, half_up(there - charged), highest))
 
 
 def _first(judge: Judge, bench: _Bench) -> Said:
     seen = measure(bench.counted, bench.around)
-    return Said(score(judge, seen), cited(judge, bench.counted, bench.scopes), tuple(bench.counted), seen)
+    told = cited(judge, bench.counted, bench.scopes)
+    return Said(score(judge, seen, leans=bench.leans), told, tuple(bench.counted), seen)
 
 
 def _second(brief: Brief, own: JudicialOpinion, bench: _Bench) -> Said:
@@ -120,7 +129,7 @@ def _second(brief: Brief, own: JudicialOpinion, bench: _Bench) -> Said:
     fresh = [one for one in counted if one.key in theirs.difference(own.cited_evidence)]
     shared = [one for one in counted if one.key in theirs.union(own.cited_evidence)]
     seen = measure(shared, bench.around)
-    new = score(brief.judge, seen, halfway=True)
+    new = score(brief.judge, seen, halfway=True, leans=bench.leans)
     news = favour(fresh) if new > own.score else against(fresh) if new < own.score else fresh
     final = new if news else own.score
     keys = [key for key in own.cited_evidence if key in {one.key for one in counted} or key in scopes]

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Final, NamedTuple
 
-from pmagent.actors.audit.detectors.evidence.care import CARE
+from pmagent.actors.audit.detectors.evidence.items import CARE
 from pmagent.actors.audit.goals import GOALS, Goal, goal_id
 from pmagent.actors.audit.rubric import Dimension
 from pmagent.actors.audit.rubric_words import means
