@@ -54,8 +54,7 @@ class Arrivals:
         self, works: Iterable[Work], fields: Mapping[str, Sequence[str]], named: Container[str],
         offered: Container[Place],
     ) -> None:  # fmt: skip
-        every = list(works)
-        self._works = every if len(every) <= WORKS_MAX else []
+        self._works = list(works)
         self._fields = fields
         self._names = named
         self._into: defaultdict[Place, set[Place]] = defaultdict(set)

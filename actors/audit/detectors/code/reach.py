@@ -17,10 +17,11 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from pmagent.actors.audit.detectors.code.arrivals import Arrivals, Lost
+from pmagent.actors.audit.detectors.code.arrivals import WORKS_MAX, Arrivals, Lost
 from pmagent.actors.audit.detectors.code.flowing import Work
 from pmagent.actors.audit.detectors.code.flows import works
 from pmagent.actors.audit.detectors.code.names import last_name
+from pmagent.actors.audit.detectors.code.passages import FILES_MAX
 from pmagent.actors.audit.detectors.code.scopes import Function, Module, Site, module_of
 from pmagent.actors.audit.detectors.code.source import Source
 from pmagent.actors.audit.detectors.code.usage import is_stub
@@ -67,7 +68,8 @@ class Body(NamedTuple):
 class ReachReader:
     """Is given every Python file, then says which of their lines can run."""
 
-    def __init__(self) -> None:
+    def __init__(self, files: int = 0) -> None:
+        """``files``: so many there are altogether; of more than ``FILES_MAX`` no values are followed."""
         self._functions: dict[str, list[Body]] = {}
         self._loaded: dict[str, Body] = {}
         self._imports: dict[str, frozenset[str]] = {}
@@ -78,6 +80,7 @@ class ReachReader:
         self._by_stem: dict[str, list[str]] = {}
         self._waiting: list[Body] = []
         self._works: list[Work] = []
+        self._followed = 0 if files <= FILES_MAX else WORKS_MAX + 1
         self._fields: dict[str, list[str]] = {}
         self._offered: set[str] = set()
         self.lost: list[Lost] = []
@@ -95,7 +98,10 @@ class ReachReader:
             return
         functions = list(module.functions())
         self._functions[source.path] = [_body(module, node, site) for node, site in functions]
-        self._works += works(module)
+        if self._followed <= WORKS_MAX:
+            made = list(works(module))
+            self._works += made
+            self._followed += len(made)
         for one, _ in module.classes():
             fields = self._fields.setdefault(one.name, [])
             fields += [last_name(stmt.target) for stmt in one.body if isinstance(stmt, ast.AnnAssign)]
@@ -130,7 +136,8 @@ class ReachReader:
         """See which results arrive; a function whose result is dropped everywhere, and that does nothing else, might as
         well not be reached."""
         at = {(body.path, body.name, body.last): body for body in self._reached}
-        running = [one for one in self._works if (one.path, one.name or _LOADED, one.last if one.name else 0) in at]
+        every = self._works if self._followed <= WORKS_MAX else ()
+        running = [one for one in every if (one.path, one.name or _LOADED, one.last if one.name else 0) in at]
         offered = {one.identity for one in running if self.library and not one.name.startswith("_")}
         self.arrivals = Arrivals(running, self._fields, self._names, offered)
         self.lost = [

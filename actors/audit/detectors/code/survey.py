@@ -79,8 +79,9 @@ class CodeReader:
         self._graphs = GraphReader()
         self._personas = PersonaReader()
         self._project = ProjectReader()
-        self._reach = ReachReader()
-        self._passages = PassageReader(sum(map(is_python, files)))
+        python = sum(map(is_python, files))
+        self._reach = ReachReader(python)
+        self._passages = PassageReader(python)
         self._state = StateReader()
         self._table = TableReader()
         self._detectors: tuple[Detector, ...] = (
