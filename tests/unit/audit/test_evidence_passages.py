@@ -55,6 +55,12 @@ LACKING = Finding(goal="state.undeclared", path="app.py", line=3, text="hint rea
         ("claim.product", "Names are matched in Turkish.", "Turkish", "contradicted"),
         ("claim.told", "After four hints it moves on.", "hints", "contradicted"),
         ("claim.told", "A hint is given when it helps.", "hint", "open"),
+        ("claim.told", "Flour in cups is weighed, since density deceives.", "flour cups weighed density", "open"),
+        ("claim.told", "Flour in cups needs no density.", "flour cups density", "open"),
+        ("claim.told", "Flour in cups is for the vet.", "flour cups vet", "open"),
+        ("project.tested", "Four tests pin the grams.", "", "open"),
+        ("data.csv", "The tests read a CSV file.", "", "open"),
+        ("data.csv", "The pages are read from a CSV file.", "", "contradicted"),
     ],
 )
 def test_a_sentence_is_held_against_the_passages_of_the_code(goal: str, text: str, about: str, outcome: str) -> None:

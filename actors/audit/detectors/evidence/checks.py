@@ -63,6 +63,8 @@ _BY_USE: Final = ("justice", "judges", "output", "agent")
 """Families of goals that are met only by what runs and is used."""
 _CHANCE: Final = 3
 """Numbers up to this stand in any code: of a time they count where code names its unit."""
+_ON_TESTS: Final = re.compile(r"(?:\w+\s+){0,3}tests?\b", re.IGNORECASE)
+"""A sentence that begins so says of tests how they are made, and of the program nothing."""
 _UNREAD: Final = ("no code reads it", "is computed and never used")
 _JOINED: Final = re.compile(r"[a-z]{2}_[a-z]{2}", re.IGNORECASE)
 """A name of several words."""
@@ -244,6 +246,7 @@ class Facts:
         idle = matter.words & self._idle
         vague = not idle and MOODS["praise"].search(statement.text)
         unlike = matter.against and not matter.against & self._used
+        elsewhere = elsewhere or (not matter.scope and _ON_TESTS.match(statement.text) is not None)
         if sure < LOOKED_UP or elsewhere or vague or unlike or (matter.words and not self._used):
             return None
         why = f"only code that nothing reaches names {min(idle)}" if idle else "not found"

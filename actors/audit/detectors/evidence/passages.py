@@ -26,6 +26,12 @@ _NAMED: Final = 1.5
 _SAID: Final = 0.7
 """What words of the name weigh next to a rare word of code, and those of comments, or plain ones."""
 _WORD: Final = re.compile(r"[A-Za-z_]\w{2,}|\d+(?:\.\d+)?")
+_APART: Final = re.compile(
+    r"\b(?:no|none|without|never|nothing|nobody|neither|nor|not|since|because|so\s+that)\b[^,;:.]*", re.IGNORECASE
+)
+"""A part of a sentence that says what is not so, or why: code need not know its words."""
+_LETTERS_MIN: Final = 4
+"""Shorter words are unknown to nobody."""
 
 
 class Place(NamedTuple):
@@ -70,14 +76,16 @@ class Passages:
     def unknown(self, said: Sequence[str], sentence: str) -> str:
         """The first of the words that nothing which runs has, nor anything of their kind, in a sentence about this
         code; "": none."""
-        lost = self.known.lacks(one for one in said if term(one) not in PLAIN and not one.endswith("ly"))
+        apart = PLAIN | terms(_WORD.findall(" ".join(_APART.findall(sentence))))
+        rare = (one for one in said if len(one) >= _LETTERS_MIN and term(one) not in apart)
+        lost = self.known.lacks(one for one in rare if not one.endswith("ly"))
         return lost[0] if lost and len(_words(sentence) & self.known.words) >= SHARED_MIN else ""
 
     def untested(self, sentence: str, passing: AbstractSet[str]) -> str:
         """A word of a sentence about tests that no test has, where these are half of its words but for those in
         ``passing``; "": fewer."""
         said = [one for one in re.findall(r"\b(?!test)[A-Za-z_]\w{2,}", sentence) if term(one) not in STOP | passing]
-        lost = self._tested.lacks(said)
+        lost = self._tested.lacks(one for one in said if len(one) > _LETTERS_MIN)
         return lost[0] if self._tested.words and lost and 2 * len(lost) >= len(said) else ""
 
     def idle(self, sentence: str) -> CodePassage | None:
