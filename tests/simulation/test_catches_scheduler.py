@@ -109,7 +109,7 @@ RULES: dict[str, tuple[str, str, str, str, Load, Callable[[float], Awaitable[Non
         "_perform", "if life.effect.limit_s is not None", "if False", "has no end|still open|answers", DEMANDS, limits,
     ),
     "everything is performed again after a crash": (
-        "recovered", "or _repeatable(event)", "or True", "performed twice", DEMANDS, crashes,
+        "recovered", "or is_repeatable(event.data)", "or True", "performed twice", DEMANDS, crashes,
     ),
 }  # fmt: skip
 

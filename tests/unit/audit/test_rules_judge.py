@@ -120,10 +120,10 @@ def test_a_judge_leans_to_how_the_program_at_large_is_kept_but_charges_flaws_in_
 
 
 def test_a_program_of_agents_without_the_shapes_that_are_known_is_judged_by_how_it_is_kept_at_large() -> None:
-    raw = dimension("state.typed", "state.models", "state.undeclared")
     unseen = [item("state.typed", 0.0, found=False), item("state.models", 0.0, found=False)]
-    assert scores(judged(raw, *unseen, around("repo.care", "29 of 100"))) == (2, 2, 2)
-    assert scores(judged(raw, *unseen, around("repo.care", "79 of 100"))) == (4, 4, 4)
+    for raw in (dimension("state.typed", "state.models", "state.undeclared"), dimension("state.typed", "state.models")):
+        assert scores(judged(raw, *unseen, around("repo.care", "29 of 100"))) == (2, 2, 2)
+        assert scores(judged(raw, *unseen, around("repo.care", "79 of 100"))) == (4, 4, 4)
 
 
 def test_each_judge_has_a_measure_of_evidence_that_the_others_do_not_cite() -> None:

@@ -36,5 +36,5 @@ def judgeable(evidence: Sequence[Evidence], dimension: Dimension | None = None) 
     goals = dimension.goals if dimension is not None else ()
     flaws_alone = bool(goals) and all(GOALS[goal].kind == "flaw" for goal in goals)
     looked_for = "repo.flaws" not in unseen and any(goal_id(one.goal) in SCOPES for one in seen)
-    at_large = any(goal_id(one.goal) == CARE for one in seen)
+    at_large = any(goal_id(one.goal) == CARE and one.found and not one.goal.endswith(" of 0") for one in seen)
     return bool(looked_at) or (flaws_alone and looked_for) or at_large

@@ -73,7 +73,7 @@ def opinion(brief: Brief) -> JudicialOpinion:
     keyed = {key_of(dimension.id, number): one for number, one in enumerate(brief.evidence, 1)}
     around = surroundings(keyed.items())
     counted = items(dimension, keyed.items(), tested=TESTED in around and around[TESTED][1] > 0)
-    if not has_ground(dimension, counted, brief.evidence):
+    if CARE not in around and not has_ground(dimension, counted, brief.evidence):
         raise NodeFailed("evidence", f"the evidence for {dimension.id} holds nothing that the rules can weigh")
     own = _OWN.get(brief.judge, "")
     scopes = [
