@@ -20,10 +20,10 @@ help: ## this list
 setup: ## make .venv with pinned, hash-checked packages and .venv/bin/pmagent
 	@sh scripts/setup.sh requirements-dev.txt
 
-test: setup ## setup and every check, in four minutes; tests/costly.txt and tests/night.txt say what is left out
+test: setup ## setup and every check; tests/costly.txt and tests/night.txt name the tests that are left out
 	@$(MAKE) --no-print-directory check
 
-full: setup ## the same with the costly tests, in a quarter of an hour; what a build machine runs
+full: setup ## the same with all costly tests: before a release, or a merge that touches several areas
 	@PMAGENT_TESTS=full $(MAKE) --no-print-directory check
 
 # Tests that compute (units, laws) and tests that wait for processes, browsers and disks are pools, side by side.

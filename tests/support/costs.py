@@ -15,8 +15,8 @@ import pytest
 
 from tests.support.effort import COSTLY
 
-CHEAP_SECONDS: Final = {"unit": 0.5, "architecture": 1.0, "simulation": 1.2}
-"""What a test may spend and still run by day, by folder; others: 0.3."""
+CHEAP_SECONDS: Final = {"unit": 0.3, "architecture": 1.0, "simulation": 1.2, "browser": 0.0}
+"""What a test may spend and still be run by ``make test``, by folder; others: 0.2."""
 HEAD: Final = """\
 # Tests that make test leaves out, unless a planted bug names them, and make full runs: each needs more processor
 # time than tests/support/costs.py allows. One a line: seconds, file::test or file::test[case]. make costs writes this.
@@ -42,7 +42,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
 def main() -> None:
     """Write the list from the file of measurements that is given."""
     costs = dict(json.loads(line) for line in Path(sys.argv[1]).read_text("utf-8").splitlines())
-    costly = [(test, cost) for test, cost in costs.items() if cost > CHEAP_SECONDS.get(test.split("/")[1], 0.3)]
+    costly = [(test, cost) for test, cost in costs.items() if cost > CHEAP_SECONDS.get(test.split("/")[1], 0.2)]
     COSTLY.write_text(HEAD + "".join(f"{cost:.1f} {test}\n" for test, cost in sorted(costly)), "utf-8")
 
 

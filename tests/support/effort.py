@@ -1,6 +1,7 @@
-"""How much is tried. ``make test`` takes four minutes: it tries a share of the examples, seeds and kills, and leaves
-out the tests that tests/costly.txt and tests/night.txt name. ``make full`` runs those of tests/costly.txt, too; ``make
-night`` tries everything. The share is the same in each run: a run that fails can be repeated.
+"""How much is tried. ``make test`` tries a share of the examples, seeds and kills, and leaves out the tests that
+tests/costly.txt and tests/night.txt name. ``PMAGENT_TESTS=2 make test`` runs those of costly.txt that need at most two
+seconds, ``make full`` all of them, ``make night`` everything. The share is the same in each run: a run that fails can be
+repeated.
 """
 
 from __future__ import annotations
@@ -15,8 +16,11 @@ import pytest
 
 T = TypeVar("T")
 
-NIGHT = os.environ.get("PMAGENT_TESTS") == "night"
-FULL = NIGHT or os.environ.get("PMAGENT_TESTS") == "full"
+_ASKED = os.environ.get("PMAGENT_TESTS", "")
+NIGHT = _ASKED == "night"
+FULL = NIGHT or _ASKED == "full"
+SECONDS = float(_ASKED) if _ASKED and not FULL else 0.0
+"""Tests of costly.txt that need at most so much processor time run."""
 
 by_night = pytest.mark.skipif(not NIGHT, reason="by night")
 """Marks a test of real processes that wait for long, and whose statement others, or the simulation, check by day."""
@@ -32,8 +36,9 @@ def named_by_night() -> list[str]:
 
 
 def costly() -> list[str]:
-    """The tests that costly.txt names, as ``named_by_night``."""
-    return [line.partition(" ")[2] for line in _lines(COSTLY)]
+    """The tests that costly.txt names, as ``named_by_night``, and that need more than ``SECONDS``."""
+    listed = (line.partition(" ") for line in _lines(COSTLY))
+    return [test for seconds, _, test in listed if float(seconds) > SECONDS]
 
 
 def _lines(path: Path) -> list[str]:
