@@ -1,6 +1,6 @@
 """How much is tried. ``make test`` tries a share of the examples, seeds and kills, and leaves out the tests that
-tests/costly.txt and tests/night.txt name. ``PMAGENT_TESTS=2 make test`` runs those of costly.txt that need at most
-two seconds, ``make full`` all of them, ``make night`` everything. The share is the same in each run: a run that fails
+tests/costly.txt and tests/night.txt name. ``PMAGENT_TESTS=1 make test`` runs those of costly.txt that need at most
+one second, ``make full`` all of them, ``make night`` everything. The share is the same in each run: a run that fails
 can be repeated.
 """
 
