@@ -16,7 +16,7 @@ import pytest
 from tests.support.effort import COSTLY
 
 CHEAP_SECONDS: Final = {"unit": 0.3, "architecture": 1.0, "simulation": 1.2, "browser": 0.0}
-"""What a test may spend and still be run by ``make test``, by folder; others: 0.2."""
+"""A test that spends at most so much is run by ``make test``, by folder; others: 0.2."""
 HEAD: Final = """\
 # Tests that make test leaves out, unless a planted bug names them, and make full runs: each needs more processor
 # time than tests/support/costs.py allows. One a line: seconds, file::test or file::test[case]. make costs writes this.

@@ -19,7 +19,7 @@ HISTORY = History(total=0, shown=[], span_s=0, burst=0.0)
 
 
 def lost(text: str) -> list[str]:
-    """What is lost in a program, by name."""
+    """The names of values that are lost in a program."""
     program, reach = dedent(text) + MAIN, ReachReader()
     reach.take(source(program))
     reach.settle(["app/main.py"], lambda _: program.encode())

@@ -1,4 +1,4 @@
-"""What of that which a program computes arrives: at what it writes, sends, prints, or hands to who calls it; pure.
+"""Follows the values that a program computes to where they arrive: to a file, a message, the screen, or a caller; pure.
 
 All flows of the functions that can run are put together: what a call is given flows to the parameters of the functions
 of this name, and what these return to the call; what a call outside of the repository is given, to what it gives. A
@@ -95,8 +95,8 @@ class Arrivals:
         self._arrived = self._before(OUT)
 
     def lost(self) -> Iterator[Lost]:
-        """What does not arrive, in the order in which it stands: results of functions that do nothing else, variables,
-        and keys of states and objects."""
+        """The values that do not arrive, in the order in which they stand: results of functions that do nothing else,
+        variables, and keys of states and objects."""
         seen, known = set[str](), {name for several in self._fields.values() for name in several}
         used = self._used()
         for one in self._works:
@@ -197,7 +197,7 @@ class Arrivals:
             self._into[call.place] |= read.whole
 
     def _hand(self, call: Called, to: Work, *, anywhere: bool = False) -> None:
-        """What a call is given flows to the parameters."""
+        """The arguments of a call flow to the parameters."""
         bound = to.in_class and to.parameters[:1] in (("self",), ("cls",))
         names = to.parameters[1:] if bound else to.parameters
         for slot, read in call.given:

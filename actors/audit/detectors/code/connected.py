@@ -40,7 +40,7 @@ _ENDLESS: Final = ("endless-cycle", "stuck-choice")
 _CLASS: Final = re.compile(r"\b(?:class|in) ([A-Z]\w*)")
 """The class of a finding about the state."""
 _REDUCER: Final = re.compile(r"reducer (\w+) of [^\n]*\n(?:.*\n)*?.*\b(?:list|dict|set|List|Dict|Set|Sequence)\[")
-"""What is found of a reducer whose values hold several."""
+"""The finding for a reducer whose values hold several."""
 _FILES: Final = ("open", "read_text", "read_bytes", "write_text", "write_bytes")
 """Reading or writing files can be safe or not; a library of plain functions does neither."""
 _MANIFEST: Final = "langgraph.json"

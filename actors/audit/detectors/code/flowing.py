@@ -2,7 +2,7 @@
 
 A **place** holds values: a variable, what a function returns, what a call gives, a key (of a dict, a state or an
 object, by its name alone). Beside each place is its ``part``: that which object it is, without what is kept in it by a
-key. Who takes one key of a state depends on its part, and is not given the other keys.
+key. Code that takes one key of a state depends on its part, and is not given the other keys.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Work(NamedTuple):
 
     @property
     def result(self) -> Place:
-        """What it returns."""
+        """The place of its result."""
         return ("result", *self.identity)
 
     @property

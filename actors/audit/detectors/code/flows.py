@@ -26,7 +26,7 @@ _PLAIN: Final = _LISTS.words("plain_decorators")
 _CALLABLE: Final = frozenset(("function", "class", "import"))
 """Kinds of bindings by which a name is known to be that of a function or class; else it may be any."""
 _SEEN_THROUGH: Final = frozenset(("locals", "vars", "eval", "exec"))
-"""Who calls these may read any variable."""
+"""Code that calls these may read any variable."""
 _COMPUTED: Final = (ast.Call, ast.BinOp, ast.Compare)
 _COMPREHENSIONS: Final = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 
@@ -91,7 +91,7 @@ class _Reading:
         self._read(node.body)
 
     def work(self) -> Work:
-        """What was read."""
+        """The function as it was read."""
         function = self._node if self._me[2] else None
         rest = (function.args.vararg, function.args.kwarg) if function else ()
         return Work(
@@ -130,11 +130,11 @@ class _Reading:
         self._flows += [(one, part(target)) for target in to for one in read.part]
 
     def _decide(self, under: Iterable[Place], *to: Place) -> None:
-        """What is done under a condition depends on it."""
+        """Everything done under a condition depends on it."""
         self._flows += [(one, each) for one in under for target in to for each in (target, part(target))]
 
     def _change(self, owner: ast.expr, which: Read, read: Read, under: frozenset[Place]) -> None:
-        """What an object is given is a part of it; ``which`` says what object that is."""
+        """A value given to an object becomes a part of it; ``which`` tells the object."""
         roots = self._roots(owner)
         given = {("variable", *self._me, one) for one in self._given}
         self._changes = self._changes or any(one in given or one[1:4] != self._me for one in roots)
@@ -297,7 +297,7 @@ class _Reading:
     def read(  # noqa: C901 - one case a kind of expression
         self, value: ast.AST, under: frozenset[Place], *, alone: bool = False, depth: int = 0
     ) -> Read:
-        """What an expression is made of; calls, keys and assignments in it are noted."""
+        """The places that an expression is made of; calls, keys and assignments in it are noted."""
         if depth > _DEPTH_MAX:
             names = frozenset(self._variable(one.id) for one in ast.walk(value) if isinstance(one, ast.Name))
             return Read(names, frozenset(map(part, names)))

@@ -1,7 +1,7 @@
 """The statements of a report, each looked up in the facts about the code; pure.
 
 There are kinds of checks, one after the other: each says that a statement is supported or contradicted, and where, or
-nothing. What is contradicted rests on facts about all of the code that was read."""
+nothing. A contradiction rests on facts about all of the code that was read."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Checked(NamedTuple):
 
 
 Answer = Checked | None
-"""What a kind of check says of a statement; None: nothing, the next kind is asked."""
+"""The answer of a kind of check to a statement; None: the next kind is asked."""
 Kind = Callable[[Finding], Answer]
 
 

@@ -24,14 +24,14 @@ _BEGINNING: Final = 5
 """Words with so many first letters in common are of one kind: ``authenticate``, ``authentication``."""
 _NAMED: Final = 1.5
 _SAID: Final = 0.7
-"""What words of the name weigh next to a rare word of code, and those of comments, or plain ones."""
+"""The weights of words of a name, and of words of comments or plain ones, beside a rare word of code."""
 _WORD: Final = re.compile(r"[A-Za-z_]\w{2,}|\d+(?:\.\d+)?")
 _APART: Final = re.compile(
     r"\b(?:no|none|without|never|nothing|nobody|neither|nor|not|since|because|so\s+that)\b[^,;:.]*", re.IGNORECASE
 )
 """A part of a sentence that says what is not so, or why: code need not know its words."""
 _LETTERS_MIN: Final = 4
-"""Shorter words are unknown to nobody."""
+"""Shorter words never count as unknown."""
 
 
 class Place(NamedTuple):
