@@ -210,7 +210,7 @@ def test_a_distribution_with_one_of_our_names_installs_beside_ours(installed: In
 def test_runs_its_own_code_in_a_hostile_directory(installed: Installed, hostile: Path, start: str) -> None:
     answer = installed.run([*start.split(), "--version"], hostile)
     assert answer.returncode == 0, answer.stderr
-    assert "0.2.0.dev0" in answer.stdout
+    assert "0.3.0.dev0" in answer.stdout
     assert MARK not in answer.stdout + answer.stderr
 
 
